@@ -23,8 +23,7 @@ import pyarrow as pa
 from interleaved import minima, report
 
 from presage.operators.sequence.inference.model import Model, parse_model
-from presage.operators.sequence.inference.rows import filter_rows, particle_rows, smooth_rows
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import filtered, sampled, smoothed, tables_of
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.spec import SEQ, TIME, Columns
 
@@ -136,15 +135,15 @@ def measure(places: int, steps: int) -> None:
     count = table.num_rows
     cases = {
         "FILTER": {
-            "FILTER, whole": lambda: filter_rows(model, table, COLUMNS),
+            "FILTER, whole": lambda: filtered(model, table, COLUMNS).rows,
             "FILTER, in 10 batches with state": lambda: incremental(model, table, 10),
             "NumPy dense forward, one key at a time": lambda: rival.one_by_one(rival.forward),
             "NumPy dense forward, all keys at once": lambda: rival.forward(symbols),
         },
         "SMOOTH": {
-            "SMOOTH, marginals": lambda: smooth_rows(model, table, COLUMNS, marginals=True),
-            "SMOOTH, conditional tables": lambda: smooth_rows(model, table, COLUMNS),
-            "SMOOTH, conditional tables pruned at 0.01": lambda: smooth_rows(model, table, COLUMNS, prune=0.01),
+            "SMOOTH, marginals": lambda: smoothed(model, table, COLUMNS, marginals=True).rows,
+            "SMOOTH, conditional tables": lambda: smoothed(model, table, COLUMNS).rows,
+            "SMOOTH, conditional tables pruned at 0.01": lambda: smoothed(model, table, COLUMNS, prune=0.01).rows,
             "NumPy dense forward-backward, one key at a time": lambda: rival.one_by_one(rival.smooth),
             "NumPy dense forward-backward, all keys at once": lambda: rival.smooth(symbols),
         },
@@ -179,10 +178,10 @@ def measure_particles(steps: int) -> None:
     for places in (1_000, 10_000):
         model = blind(places)
         cases: dict[str, Callable[[], object]] = {
-            f"PARTICLES {n:,}, {places:,} places": lambda m=model, n=n: particle_rows(m, table, COLUMNS, n)  # type: ignore[misc]
+            f"PARTICLES {n:,}, {places:,} places": lambda m=model, n=n: sampled(m, table, COLUMNS, n).rows  # type: ignore[misc]
             for n in (100, 200, 400, 800)
         }
-        cases[f"FILTER, {places:,} places"] = lambda m=model: filter_rows(m, table, COLUMNS)  # type: ignore[misc]
+        cases[f"FILTER, {places:,} places"] = lambda m=model: filtered(m, table, COLUMNS).rows  # type: ignore[misc]
         best |= minima(cases)
     report(f"PARTICLES, {keys} keys × {steps} steps, one core", best, "PARTICLES 200, 1,000 places")
 

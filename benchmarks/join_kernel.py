@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from presage.operators.windows.kernel.join import JoinKernel, JoinSource, Link
 from presage.operators.windows.kernel.spec import SEQ, SOURCE, TIME, Window
-from presage.operators.windows.kernel.warm_joins import warm_joins
+from presage.operators.windows.kernel.warm import warm_joins
 
 KEYS = 10_000
 SPAN = 1_000_000_000

@@ -73,7 +73,7 @@ class Trial:
         files = {s.extent: engine._snapshot(s, engine._log.position) for s in scans}
         self.history = SparkHistory(self.node, engine._contexts.of(files, {}), rows // CHUNKS)
         self.files = next(iter(files.values()))
-        self.units = self.history.units()
+        self.units = self.history.chunks()
 
     def recall(self, count: int, units: int | None = None) -> None:
         progress = Progress(self.node, events(count, self.rows), Evaluator({}), self.history.history())

@@ -68,7 +68,7 @@ class Trial:
         scans = [scan for history in self.node.histories for scan in recall_spark._scans(history)]
         files = {scan.extent: engine._snapshot(scan, engine._log.position) for scan in scans}
         history = SparkHistory(self.node, engine._contexts.of(files, {}), rows // CHUNKS)
-        self.archive, self.units = history.past_events(), history.units()
+        self.archive, self.units = history.past_events(), history.chunks()
         self.horizon = BEGIN + rows * SECOND
         at = pa.array([self.horizon])
         self.event = pa.table(

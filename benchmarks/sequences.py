@@ -20,13 +20,13 @@ from interleaved import ROUNDS, minima
 from presage.columnar.evaluate import Evaluator
 from presage.lang import parse_statement
 from presage.lang import syntax as s
-from presage.operators.sequence.compile import sequence_kernel
 from presage.operators.sequence.kernel.build import build_facts
 from presage.operators.sequence.kernel.regular.evaluation import evaluate_regular
 from presage.operators.sequence.kernel.sequence import SequenceKernel
 from presage.operators.sequence.kernel.spec import SEQ, SOURCE, TIME, worlds_needed
 from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
 from presage.operators.sequence.nodes import SequenceMatch
+from presage.operators.sequence.stages import sequence_kernel
 from presage.storage.relations import relation_table
 from presage.workspace import Workspace
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from presage.functions.aggregates import COUNTS_ONCE, IDLE, REFUSED, aggregates
-from presage.functions.resolve import families
+from presage.functions.scalars import FAMILIES
 
 PAGE = Path(__file__).parents[1] / "docs" / "language" / "functions.md"
 HEAD = """\
@@ -38,7 +38,7 @@ def cell(text: str) -> str:
 
 def page() -> str:
     parts = [HEAD, *(f"| `{a.name}` | {DISTINCT[a.distinct]} | {cell(a.says)} |\n" for a in aggregates())]
-    for family, entries in families().items():
+    for family, entries in FAMILIES.items():
         parts.append(f"\n## {family}\n\n| function | form | what it gives |\n|---|---|---|\n")
         for entry in sorted(entries, key=lambda entry: entry.names[0]):
             names = ", ".join(f"`{name}`" for name in entry.names)

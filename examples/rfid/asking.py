@@ -1,6 +1,6 @@
-"""Rows of probabilistic streams and a question in, answers out: Presage itself, with a home of its own, without Spark.
+"""Queries over probabilistic streams: Presage itself, with a home of its own, without Spark.
 
-The statements are standing ones whose time is over: they are deployed, go through the archive in this process and end.
+Each statement is deployed with an upper time bound that has passed, so it reads the archive in this process and ends.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from quality import Score, score
 from simulator import BEGIN, SECOND, Traces, traced
 
 from presage.operators.sequence.inference.model import Model, parse_model
-from presage.operators.sequence.inference.rows import filter_rows, particle_rows, smooth_rows, viterbi_rows
+from presage.operators.sequence.inference.rows import filtered, most_likely, sampled, smoothed
 from presage.operators.sequence.kernel.hidden_markov.spec import PROBABILITY, TIME, Columns
 
 COLUMNS = Columns(("person",), ("antenna",), "location")
@@ -65,12 +65,12 @@ def model_of(building: Building) -> Model:
 def infer(model: Model, traces: Traces, streams: Sequence[str]) -> dict[str, pa.Table]:
     readings = traces.readings
     made = {
-        "Filtered": lambda: filter_rows(model, readings, COLUMNS),
-        "Particles": lambda: particle_rows(model, readings, COLUMNS, PARTICLES),
+        "Filtered": lambda: filtered(model, readings, COLUMNS).rows,
+        "Particles": lambda: sampled(model, readings, COLUMNS, PARTICLES).rows,
         "Multinomial": lambda: multinomial_rows(model, traces, PARTICLES),
-        "Marginals": lambda: _at_most_one(smooth_rows(model, readings, COLUMNS, marginals=True)),
-        "Smoothed": lambda: smooth_rows(model, readings, COLUMNS),
-        "Path": lambda: viterbi_rows(model, readings, COLUMNS),
+        "Marginals": lambda: _at_most_one(smoothed(model, readings, COLUMNS, marginals=True).rows),
+        "Smoothed": lambda: smoothed(model, readings, COLUMNS).rows,
+        "Path": lambda: most_likely(model, readings, COLUMNS).rows,
     }
     return {name: made[name]() for name in streams}
 
@@ -134,7 +134,7 @@ class Churn:
 
 
 def churn(building: Building, traces: Traces) -> Churn:
-    rows = filter_rows(model_of(building), traces.readings, COLUMNS)
+    rows = filtered(model_of(building), traces.readings, COLUMNS).rows
     inside = rows.filter(pc.is_in(rows["location"], pa.array(building.of_kind("coffee"))))
     number = {person: i for i, person in enumerate(traces.people)}
     belief = np.zeros((len(number), traces.seconds))
@@ -172,7 +172,7 @@ def pruning(building: Building, traces: Traces, prunes: Sequence[float] = PRUNES
     model = model_of(building)
     made: list[Pruned] = []
     for prune in prunes:
-        rows = smooth_rows(model, traces.readings, COLUMNS, prune=prune)
+        rows = smoothed(model, traces.readings, COLUMNS, prune=prune).rows
         with tempfile.TemporaryDirectory() as folder:
             with Asking(Path(folder), building, {"Smoothed": rows}, traces.seconds) as asking:
                 found = Quality(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from simulator import BEGIN, SECOND, Traces
 
 from presage.operators.sequence.inference.model import Model
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import tables_of
 from presage.operators.sequence.kernel.hidden_markov.spec import PROBABILITY, TIME
 
 

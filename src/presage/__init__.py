@@ -25,7 +25,7 @@ __all__ = [
     "match_recognize",
 ]
 
-# `presage check` must not wait for Spark, so nothing is imported before it is asked for.
+# Imported on first use: `presage check` must not wait for Spark.
 _HOMES = {
     "Deployment": "presage.live.deployment",
     "Engine": "presage.engine",

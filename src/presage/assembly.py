@@ -1,17 +1,17 @@
-"""The composition of an engine: which parts it has, how they are wired, and in which order they start and stop.
+"""The composition of an engine: its parts, their wiring by constructors, and the order in which they start and stop.
 
-Apart from the engine, which is the API: nothing here parses a text.
+The engine is the API over it; nothing here parses a text.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -70,51 +70,39 @@ class Options:
 
 
 class Assembly:
-    """The parts of one engine. `lock`: held by whoever executes a statement."""
+    """The parts of one engine. `lock`: held while a statement is executed."""
 
     def __init__(self, session: SessionHandle, home: str | os.PathLike[str] | None, options: Options) -> None:
         self.session = session
         self.lock = threading.RLock()
         self._closed = False
         self._permissions = options.permissions
-        # Checks its options: before the home is opened.
+        # Before the home is opened, because it checks its options.
         operators = spark_operators(OPERATORS)
         contexts = Contexts(self._started_session, operators, options.rows_in_memory, options.rows_per_chunk)
         self.log = Log.open(home)
         base, folder = Path.cwd(), self.log.home.path
         roots = Roots.of(options.roots, [base, folder])
+        library = Library(folder / "knowledge")
         self.workspace = Workspace(
-            roots,
-            base,
-            library=Library(folder / "knowledge"),
-            optimizing=options.optimize,
-            permissions=options.permissions,
+            roots, base, library=library, optimizing=options.optimize, permissions=options.permissions
         )
         self.tables = DeclaredTables(self.workspace)
-        self.bounded = BoundedQueries(
-            self.log,
-            self.workspace,
-            contexts,
-            self.spark,
-            self.tables.now,
-            self.check_open,
-            optimize=options.optimize,
-            rows_in_memory=options.rows_in_memory,
-        )
+        session_and_tables = self.spark, self.tables.now, self.check_open
+        limits = options.optimize, options.rows_in_memory
+        self.bounded = BoundedQueries(self.log, self.workspace, contexts, *session_and_tables, *limits)
+        # On the driver shards would only cost.
+        shards = options.parallelism if options.rows_per_batch > options.rows_on_driver else 1
         try:
             job = self._new_job(options)
             self.trigger = Trigger(self._start_ticker, self.log, job)
             feed = ResultFeed(job, self.log.archive)
-            self.sinks = Sinks(self.log, self.workspace, feed, self.lock, self._write_kafka)
+            write = lambda rows, options: write_kafka(self.session.get(), rows, options)  # noqa: E731
+            self.sinks = Sinks(self.log, self.workspace, feed, self.lock, write)
             self.deployments = DeploymentRegistry(
                 self.log,
                 job,
-                # On the driver shards would only cost.
-                StatementCompiler(
-                    self.workspace,
-                    options.optimize,
-                    options.parallelism if options.rows_per_batch > options.rows_on_driver else 1,
-                ),
+                StatementCompiler(self.workspace, options.optimize, shards),
                 self.tables.now,
                 self._result,
                 drive=self.trigger.ensure_running if options.driven else None,
@@ -128,7 +116,7 @@ class Assembly:
         self.sinks.follow()
         self.sources = Sources(
             self.log,
-            self._declared_types,
+            lambda: [*self.workspace.catalog.types.values()],
             self.workspace.resolve_folder,
             self.deployments.read_arrivals,
             2 * options.rows_per_batch,
@@ -137,24 +125,18 @@ class Assembly:
             roots,
             options.permissions,
         )
+        connectors = self.sources, self.sinks
         self.executor = StatementExecutor(
-            self.log,
-            self.workspace,
-            self.tables,
-            self.bounded,
-            self.deployments,
-            self.sources,
-            self.sinks,
-            self.spark,
+            self.log, self.workspace, self.tables, self.bounded, self.deployments, *connectors, self.spark
         )
-        self._retention = RowRetention(self.log, self.deployments, self.sinks.taken)
+        retention = RowRetention(self.log, self.deployments, self.sinks.taken)
         self.maintenance = MaintenanceThread(
             self.log,
-            self._types_with_retention,
+            lambda: retention.of_streams(self.workspace.catalog.types.values()),
             self.deployments.in_use,
             self.trigger.wake,
             self.sources.is_quiet,
-            self._retention.apply,
+            retention.apply,
         )
         collect = MetricsCollector(self.log, self.deployments, self.sources, self.sinks, self.trigger.trouble)
         self.report = EngineReport(self.log, collect, len(self.deployments), options.metrics_file)
@@ -163,10 +145,10 @@ class Assembly:
         return Job(
             self.log,
             self.tables.now,
-            self._event_type,
-            foreign=self._catalyst,
+            lambda name: self.workspace.catalog.types[name],
+            fallback=self._catalyst,
             histories=self.bounded.history,
-            workers=self._call_on_workers,
+            workers=lambda function, shares: run_on_executors(self._started_session(), function, shares),
             rows_per_batch=options.rows_per_batch,
             rows_on_driver=options.rows_on_driver,
             parallelism=options.parallelism,
@@ -178,7 +160,7 @@ class Assembly:
     # -- life ----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start sources and sinks, and let deployed statements run."""
+        """Start sources, sinks and deployed statements."""
         self.sources.start()
         self.sinks.start()
         if self.deployments.running:
@@ -193,7 +175,7 @@ class Assembly:
             raise error("ENGINE_CLOSED")
 
     def close(self) -> None:
-        """Stop what runs and give up the home, whatever fails on the way; that is raised. In a fork it does nothing."""
+        """Stop all parts and release the home, even if one fails; the failure is raised. No effect in a fork."""
         if not self.log.home.is_own:
             return
         with self.lock:
@@ -201,7 +183,7 @@ class Assembly:
                 return
             self._closed = True
         self.deployments.job.leave()
-        # Without the lock: the batch that runs may need the session. The last of them is called first.
+        # Without the lock: a running batch may need the session. The last step is called first.
         steps = (self._close_home, self.deployments.close, self.sinks.close, self.trigger.stop)
         with ExitStack() as closing:
             for step in (*steps, self.report.stop, self.sources.close, self.maintenance.stop):
@@ -219,11 +201,11 @@ class Assembly:
     def spark(self) -> SparkSession:
         """The session; the engine's own is started by the first call that needs it."""
         self.check_open()
-        # Without the lock: while Spark is starting, others declare, load and look.
+        # Without the lock: other calls do not wait while Spark is starting.
         return self.session.get()
 
     def _started_session(self) -> SparkSession:
-        """Without the session's lock where there is one already: its holder may wait for the batch that asks."""
+        """Without the session's lock if it has started: the holder of the lock may wait for the calling batch."""
         return self.session.now or self.spark()
 
     def _start_ticker(self, work: Callable[[], None]) -> Ticker:
@@ -233,28 +215,11 @@ class Assembly:
     def _catalyst(self) -> Fallback:
         return catalyst(self._started_session(), self.tables.now())
 
-    def _call_on_workers(self, function: Callable[[Any], Any], shares: list[Any]) -> list[Any]:
-        return run_on_executors(self._started_session(), function, shares)
-
     def _kafka_topic(self, event_type: EventType) -> KafkaTopic:
         return KafkaTopic(self.session.get, event_type, self._permissions, self.workspace.resolve_folder)
 
-    def _write_kafka(self, rows: pa.Table, options: Mapping[str, str]) -> None:
-        write_kafka(self.session.get(), rows, options)
-
-    def _result(self, columns: tuple[Field, ...], table: pa.Table) -> TableResult:
-        return TableResult(columns, table, self.spark)
-
-    # -- the catalog ---------------------------------------------------------------------------------
-
-    def _event_type(self, name: str) -> EventType:
-        return self.workspace.catalog.types[name]
-
-    def _declared_types(self) -> list[EventType]:
-        return [*self.workspace.catalog.types.values()]
-
-    def _types_with_retention(self) -> list[EventType]:
-        return self._retention.of_streams(self.workspace.catalog.types.values())
+    def _result(self, columns: tuple[Field, ...], table: pa.Table, remarks: tuple[str, ...]) -> TableResult:
+        return TableResult(columns, table, self.spark).noted(remarks)
 
     def _knowledge_refreshed(self) -> int:
         """Wall time of the last change of a knowledge base."""

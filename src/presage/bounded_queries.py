@@ -1,6 +1,6 @@
-"""Bounded queries over a home: bound, planned, and answered by Spark, in this process, or through Structured Streaming.
+"""Bounded queries over a home: bound, planned, and executed by Spark, locally, or through Structured Streaming.
 
-Apart from the engine, which declares, loads and deploys: nothing here changes the home.
+Nothing here changes the home.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from presage.execution.spark.contexts import Contexts
 from presage.execution.spark.result import Result, TableResult
 from presage.execution.spark.streaming import run_each
 from presage.lang import syntax as s
-from presage.live.replay import replay_of
+from presage.live.replay import Replay
 from presage.model.text import Source
 from presage.operators.knowledge.answers import Tables
 from presage.operators.knowledge.spark_answers import with_answers
@@ -32,13 +32,13 @@ from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
 class BoundedQueries:
-    """`tables`: relations, and what is known now. `check_open` raises once the engine is closed. `optimize`: False runs
-    plans as they are bound. `rows_in_memory`: how many rows this process may hold at once."""
+    """`tables`: the current relations and knowledge. `check_open` raises once the engine is closed. `optimize`: False
+    runs plans as they are bound. `rows_in_memory`: how many rows this process may hold at once."""
 
     log: Log
     workspace: Workspace
@@ -52,33 +52,35 @@ class BoundedQueries:
     def answer(self, statement: s.Query, source: Source) -> Result:
         bound = self.workspace.bind(statement, source=source)
         plan = self._plan(bound)
-        # What the query sees is fixed now, though it runs when its rows are asked for.
+        # The snapshot is taken now, though the query runs when its rows are read.
         position = self.log.position
         files = {scan.extent: self._snapshot(scan, position) for scan in bound.scans()}
         relations = self.tables()
         timed = {node.extent for node in waited_for(bound.plan) if isinstance(node, Scan)}
+
+        def frame() -> DataFrame:
+            context = self.contexts.of(files, relations, bound.upper, reads_end(plan), timed)
+            return run_root(plan, with_answers(plan, context))
+
+        limits = bound.upper, self.rows_in_memory, self.check_open
         result = Result(
             bound.columns,
-            lambda: run_root(
-                plan, with_answers(plan, self.contexts.of(files, relations, bound.upper, reads_end(plan), timed))
-            ),
+            frame,
             plan.depth,
             lambda: self.workspace.explain(bound),
             lambda: self.contexts.partitions(count_events(files.values())),
             lambda: time_span(files.values()),
             lambda: self.workspace.picture(bound),
-            lambda: answer_locally(
-                plan, OPERATORS, files, relations, bound.upper, self.rows_in_memory, self.check_open
-            ),
+            lambda: answer_locally(plan, OPERATORS, files, relations, *limits),
         )
         return self._noted(result, bound)
 
     def replay(self, query: s.Query, source: Source, batches: int | None) -> Result:
         """A query through Structured Streaming."""
         bound, spark, workspace = self.workspace.bind(query, source=source), self.session(), self.workspace
-        foreign = lambda relations: catalyst(spark, relations)  # noqa: E731
-        given = self.log, workspace.catalog, self.tables(), foreign, batches, self.history
-        replay = replay_of(bound, self._plan(bound), *given)
+        fallback = lambda relations: catalyst(spark, relations)  # noqa: E731
+        given = self.log, workspace.catalog, self.tables(), fallback, batches, self.history
+        replay = Replay(bound, self._plan(bound), *given)
         run_each(spark, replay.batches, replay.step)
         explain, picture = lambda: workspace.explain(bound), lambda: workspace.picture(bound)
         return self._noted(TableResult(bound.columns, replay.rows(), lambda: spark, explain, picture), bound)
@@ -88,7 +90,7 @@ class BoundedQueries:
         return self.workspace.look(statement) if drawn else self.answer(statement.statement, source).explain()
 
     def history(self, node: Recall) -> Archive:
-        """What the archive holds now, for events that recall it."""
+        """The current archive, for the searches of a RECALL."""
         scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
         files = {scan.extent: self._snapshot(scan, self.log.position) for scan in scans}
         return history_of(node, self.contexts.of(files, self.tables()))
@@ -97,8 +99,7 @@ class BoundedQueries:
         return self.workspace.optimize(bound).plan if self.optimize else bound.plan
 
     def _noted(self, result: Result, bound: BoundQuery) -> Result:
-        result.remarks = not_seen(self.log.archive, (scan.stream for scan in bound.scans()))
-        return result.warned(bound.warnings)
+        return result.noted(not_seen(self.log.archive, (scan.stream for scan in bound.scans())), bound.warnings)
 
     def _snapshot(self, scan: Scan, position: int) -> FileSet:
         up_to = position if scan.until is None else min(position, scan.until)

@@ -12,15 +12,13 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from presage.analyze.warnings import tell_warnings, warnings_in, warnings_of
 from presage.assembly import Assembly, Options
-from presage.declarations.statements import read_retention
+from presage.declarations.options import check_duration
 from presage.errors import QueryWarning, error, located
 from presage.execution.spark.result import Result
 from presage.execution.spark.session_handle import SessionHandle
 from presage.lang import syntax as s
 from presage.live.deployment import Deployment
-from presage.live.file_rows import Nulls, read_path
 from presage.live.job import ROWS_ON_DRIVER, ROWS_PER_BATCH
 from presage.live.replay import check_mode
 from presage.live.runner import STATE_BYTES
@@ -31,9 +29,12 @@ from presage.model.permissions import Permissions
 from presage.model.time import parse_timestamp, to_micros
 from presage.operations.browse import Browse
 from presage.operations.metrics import Metrics
+from presage.select.warnings import tell_warnings, warnings_in, warnings_of
 from presage.sinks import Sinks
 from presage.sources import SourceStatus
-from presage.storage import Gap, LoadReport, MaintenanceReport, SourceOffsets, max_ahead
+from presage.storage import Gap, LoadReport, MaintenanceReport, SourceOffsets, attributes_with_offsets, max_ahead
+from presage.storage.files import read_files
+from presage.storage.text_csv import read_nulls
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
@@ -42,17 +43,17 @@ ROWS_IN_MEMORY = 20_000_000
 class Engine:
     """Declares, loads, queries and deploys. A context manager; closing it stops the session that it started itself.
 
-    `spark`: your own session (none of its settings is changed), else a local one is started when it is needed.
+    `spark`: your own session (its settings are not changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
-    `roots`: the only folders that statements and loads may read files from; without it all that the user of this
-    process may read. Set it where statements come from others.
+    `roots`: the only folders that statements and loads may read files from; by default all that the user of this
+    process may read. Set it where others write statements.
     `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
     `allow_hosts`: hosts that sources and sinks may connect to; by default all but this machine and its link.
     `seconds_per_batch`, `state_bytes`: limits of one deployed statement, for a batch and its state, before it fails.
-    `parallelism`: how many tasks a large batch of deployed statements has; by default one for each core.
+    `parallelism`: the number of tasks of a large batch of deployed statements; by default one for each core.
     `live`: sources, sinks and deployed statements of the home start at once; False: when they are started.
-    `driven`: deployed statements run by themselves; False: when they are drained, without a session.
-    `metrics_file`: a file with the figures of `metrics`, in Prometheus' format, written every five seconds.
+    `driven`: deployed statements run by themselves; False: only in `drain`, without a session.
+    `metrics_file`: a file with the values of `metrics`, in Prometheus' format, written every five seconds.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class Engine:
         return self._parts.spark()
 
     def start(self) -> None:
-        """Start the session in the background: declaring and loading need not wait for it."""
+        """Start the session in the background; declaring and loading do not wait for it."""
         self._parts.session.start()
 
     @property
@@ -123,12 +124,12 @@ class Engine:
         return result
 
     def run(self, text: str, name: str = "query") -> list[Result | None]:
-        """Execute every statement in turn: a result for each one, None where it has no rows."""
+        """Execute every statement in turn: a result for each one, None if it has no rows."""
         script = self._workspace.parse(text, name)
         return [self.carry_out(statement, script) for statement in script.statements]
 
     def query(self, text: str, *, mode: str = "batch", batches: int | None = None, name: str = "query") -> Result:
-        """The rows of a query over what is loaded; statements before the last one are executed first."""
+        """The rows of a query over the loaded events; statements before the last one are executed first."""
         check_mode(mode, batches)
         script = self._workspace.parse(text, name)
         if not script.statements:
@@ -153,25 +154,25 @@ class Engine:
     def deploy(
         self, text: str, name: str | None = None, *, replace: bool = False, retention: str | None = None
     ) -> Deployment:
-        """Deploy the last query of the text: it runs with every event that comes, until it is stopped.
+        """Deploy the last query of the text: it reads every event that arrives, until it is stopped.
 
-        Deploying the same text under the same name again gives the statement that is deployed already; `replace` stops
-        that one and starts anew. Statements before the last one are executed first. `retention`: how long rows are
-        kept, '30 days' for example; without it for ever, or as set before.
+        Deploying the same text under the same name again gives the deployed statement; `replace` stops it and deploys
+        a new one. Statements before the last one are executed first. `retention`: how long rows are kept, for example
+        '30 days'; by default for ever, or as set before.
         """
-        keep_for = read_retention(retention)
+        keep_for = None if retention is None else check_duration(retention, None)
         script, query = self._query_of(text, name or "query", "deploy a SELECT")
         with self._parts.lock, located(script.source):
             return self._deployments.deploy(query, name, replace, keep_for, source=script.source)
 
     @property
     def deployments(self) -> Mapping[str, Deployment]:
-        """The deployed statements of the home, by name; those that have ended, too."""
+        """The deployed statements of the home, by name, with those that have ended."""
         return self._deployments
 
     @property
     def browse(self) -> Browse:
-        """For people to browse: the newest events of a stream, and the knowledge bases."""
+        """A browser of the newest events of a stream, and of the knowledge bases."""
         return Browse(self._log, self._workspace)
 
     @property
@@ -180,7 +181,7 @@ class Engine:
         return self._parts.sources
 
     def start_sources(self) -> None:
-        """Start the sources of all streams, those declared later too. A `live` engine does so by itself."""
+        """Start the sources of all streams, also of those declared later. A `live` engine does so by itself."""
         self._parts.check_open()
         self._parts.sources.start()
 
@@ -190,8 +191,8 @@ class Engine:
         return self._parts.sinks
 
     def advance(self, stream: str, time: datetime | str) -> None:
-        """Append a watermark: the stream has no more events from before `time`. Those that still come are late; timers
-        up to it fire."""
+        """Append a watermark: the stream has no more events before `time`. Those that arrive later are late; timers up
+        to it fire."""
         self._parts.check_open()
         micros = to_micros(time) if isinstance(time, datetime) else parse_timestamp(time)
         if micros is None:
@@ -200,17 +201,17 @@ class Engine:
         self._log.append_watermark(event_type.name, micros, max_ahead(event_type))
 
     def check(self, text: str, name: str = "query") -> tuple[QueryWarning, ...]:
-        """Raise every error in a text, without executing it; without one, its warnings."""
+        """Raise all errors of a text, without executing it; if there are none, its warnings."""
         return warnings_in(self.checked(text, name))
 
     def checked(self, text: str, name: str = "query") -> s.Script:
-        """The statements of a text without errors; nothing of it is executed."""
+        """The statements of a text without errors; nothing is executed."""
         self._parts.check_open()
         return replace(self._workspace).check(text, name)
 
     def explain(self, text: str, name: str = "query") -> str:
-        """EXPLAIN of the last query of the text; declarations before it are executed. With FORMAT svg in the text it is
-        a picture."""
+        """EXPLAIN of the last query of the text; declarations before it are executed. With FORMAT svg it is a
+        picture."""
         script, query = self._query_of(text, name, "EXPLAIN takes a SELECT", explained=True)
         last = script.statements[-1]
         with located(script.source):
@@ -223,37 +224,41 @@ class Engine:
         rows: Any,
         once: str | None = None,
         source: SourceOffsets | None = None,
-        nulls: Nulls = None,
+        nulls: str | Sequence[str] | None = None,
     ) -> LoadReport:
-        """Append events; durable when it returns. `once` makes a repeated call with the same key a no-op.
+        """Append events; durable when it returns. `once`: a key that makes a repeated call a no-op.
 
         `rows`: list of dicts, pandas or pyarrow table, Spark DataFrame, or the path of a CSV, JSON or Parquet file, of
         a folder of them or of a Delta table. Rows that do not fit the stream go to its rejected table and are counted.
-        `source` names the columns of the source's own offsets: duplicates are dropped, and gaps are waited for.
-        `nulls`: texts of CSV fields that mean null, else the stream's option of that name.
+        `source` names the columns of the source's own offsets: duplicates are dropped, and events after a gap wait.
+        `nulls`: texts of CSV fields that mean null; by default those of the stream's option.
         """
         self._parts.check_open()
         event_type = self._workspace.loadable(stream)
         if isinstance(rows, str | os.PathLike):
-            rows = read_path(self._workspace, event_type, rows, source, nulls)
+            allowed = self._workspace.allowed
+            attributes = event_type.attributes if source is None else attributes_with_offsets(event_type, source, None)
+            texts = read_nulls(event_type.options.get("nulls") if nulls is None else nulls)
+            path = allowed.resolve(os.fspath(rows), self._workspace.base)
+            rows = read_files(path, attributes, event_type.event_time, allowed, texts)
         return self._log.append(event_type, rows, once, source)
 
     def gaps(self, stream: str) -> list[Gap]:
-        """Offsets that a source has not delivered, while later events of it wait."""
+        """Offsets that a source has not delivered, for which later events of it wait."""
         return self._log.gaps(self._workspace.loadable(stream).name)
 
     def skip_gap(self, stream: str, source: str, up_to: int, partition: str = "") -> LoadReport:
-        """Give up waiting for the offsets that a source has lost, up to one, and load what waited behind them."""
+        """Skip the missing offsets of a source, up to one, and load the events that waited for them."""
         return self._log.skip_gap(self._workspace.loadable(stream), source, partition, up_to)
 
     def maintain(self, grace: float | None = None) -> MaintenanceReport:
-        """Compact the archive, apply retention, delete unused files. An open engine does so by itself, too. `grace`:
-        for so many seconds removed files stay for readers of other programs; 600 by default."""
+        """Compact the archive, apply retention, delete unused files. An open engine also does so by itself.
+        `grace`: for how many seconds removed files stay for readers in other programs; 600 by default."""
         self._parts.check_open()
         return self._parts.maintenance.maintain(grace)
 
     def metrics(self) -> Metrics:
-        """Figures of streams, statements, sources, job and process: `.prometheus()`, `.json()`, `.values`."""
+        """Metrics of streams, statements, sources, job and process: `.prometheus()`, `.json()`, `.values`."""
         self._parts.check_open()
         return self._parts.report.metrics()
 
@@ -266,7 +271,7 @@ class Engine:
         return self._log.archive.read_late(self._workspace.loadable(stream).name)
 
     def close(self) -> None:
-        """Stop what runs and give up the home, whatever fails on the way; that is raised. In a fork it does nothing."""
+        """Stop all parts and release the home, even if one fails; the failure is raised. No effect in a fork."""
         self._parts.close()
 
     def __enter__(self) -> Self:

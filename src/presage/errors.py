@@ -10,13 +10,13 @@ import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 from presage.model.text import Source, Span
 
 
 class Diagnostic:
-    """What is told to a user about a text: a stable code, what it is, the place with a caret, what would fix it."""
+    """An error or warning about a text: a stable code, a message, the place with a caret, a fix."""
 
     word = "error"
     fault = "internal"
@@ -28,19 +28,19 @@ class Diagnostic:
 
     @property
     def line(self) -> int | None:
-        return self._place()[0] if self._place() else None
+        return self._place()[0]
 
     @property
     def column(self) -> int | None:
-        return self._place()[1] if self._place() else None
+        return self._place()[1]
 
-    def _place(self) -> tuple[int, int]:
+    def _place(self) -> tuple[int, int] | tuple[None, None]:
         if self.source is None or self.span is None:
-            return ()  # type: ignore[return-value]
+            return None, None
         return self.source.line_and_column(self.span.start)
 
     def in_source(self, source: Source) -> Self:
-        """The same, told in which text its span lies (the innermost teller knows best)."""
+        """The same, with the text of its span, unless it has one."""
         if self.source is None:
             self.source = source
         return self
@@ -48,8 +48,7 @@ class Diagnostic:
     def render(self) -> str:
         lines = [f"{self.word}[{self.code}]: {self.message}"]
         if self.source is not None and self.span is not None:
-            line, column = self.source.line_and_column(self.span.start)
-            lines.append(f"  --> {self.source.name}:{line}:{column}")
+            lines.append(f"  --> {self.source.name}:{self.line}:{self.column}")
             lines.append(self.source.excerpt(self.span))
         if self.fix:
             lines.append(f"  fix: {self.fix}")
@@ -72,12 +71,7 @@ class PresageError(Diagnostic, Exception):
     """Base of all errors. `others` holds further errors found in the same run."""
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        fix: str = "",
-        span: Span | None = None,
-        source: Source | None = None,
+        self, code: str, message: str, fix: str = "", span: Span | None = None, source: Source | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -93,7 +87,7 @@ class PresageError(Diagnostic, Exception):
 
 @dataclass
 class QueryWarning(Diagnostic):
-    """A text that can be carried out, and may not mean what its writer thinks; codes are those of `WARNINGS`."""
+    """A warning about a text that is valid, but may not mean what its author thinks; codes are those of `WARNINGS`."""
 
     code: str
     message: str
@@ -111,7 +105,7 @@ class QuerySyntaxError(PresageError):
 
 
 class BindingError(PresageError):
-    """A name stands for nothing, or for more than one thing."""
+    """An unknown or ambiguous name, or one that is in use."""
 
     fault = "binding"
 
@@ -146,6 +140,13 @@ class InternalError(PresageError):
     fault = "internal"
 
 
+class Text(NamedTuple):
+    """Format strings over named parameters."""
+
+    message: str
+    fix: str = ""
+
+
 @dataclass(frozen=True)
 class Condition:
     """One row of the table of errors. `message` and `fix` are format strings over named parameters."""
@@ -155,228 +156,187 @@ class Condition:
     fix: str = ""
 
 
-CONDITIONS: dict[str, Condition] = {
-    # -- syntax ---------------------------------------------------------------------------------
-    "SYNTAX": Condition(QuerySyntaxError, "found {found} where {expected} was expected", "{fix}"),
-    "UNCLOSED": Condition(QuerySyntaxError, "{what} is opened here and never closed", "add {closer}"),
-    "UNOPENED": Condition(QuerySyntaxError, "{closer} closes nothing", "remove it, or open it before"),
-    "BAD_CHARACTER": Condition(QuerySyntaxError, "the character {found} has no meaning here", "{fix}"),
-    "BAD_DURATION": Condition(
-        QuerySyntaxError, "'{found}' is not a duration", "write for example 5 sec, 1 hour 30 min, 500 msec"
-    ),
-    "BAD_TIMESTAMP": Condition(
-        QuerySyntaxError, "'{found}' is not a timestamp", "write ISO 8601, for example 2012-05-07T09:00:00Z"
-    ),
-    "QUERY_TOO_LARGE": Condition(
-        ResourceError, "the text has {size} bytes; the limit (query size) is {limit}", "split it into several files"
-    ),
-    "QUERY_TOO_DEEP": Condition(
-        ResourceError, "the text is nested deeper than the limit (query depth) of {limit}", "split the expression"
-    ),
-    # -- binding --------------------------------------------------------------------------------
-    "UNKNOWN_STREAM": Condition(BindingError, "there is no stream, schema or relation named '{name}'", "{fix}"),
-    "UNKNOWN_TYPE": Condition(BindingError, "there is no type named '{name}'", "{fix}"),
-    "UNKNOWN_ATTRIBUTE": Condition(BindingError, "{owner} has no attribute '{name}'", "{fix}"),
-    "UNKNOWN_ALIAS": Condition(BindingError, "nothing in FROM is named '{name}'", "{fix}"),
-    "UNKNOWN_VARIABLE": Condition(BindingError, "the pattern has no variable '{name}'", "{fix}"),
-    "UNKNOWN_FUNCTION": Condition(BindingError, "there is no function named '{name}'", "{fix}"),
-    "UNKNOWN_WINDOW": Condition(BindingError, "there is no window named '{name}'", "{fix}"),
-    "UNKNOWN_OPTION": Condition(BindingError, "'{name}' is not an option of {owner}", "{fix}"),
-    "MISSING_OPTION": Condition(BindingError, "{owner} needs the option '{name}'", "{fix}"),
-    "UNKNOWN_OBJECT": Condition(BindingError, "there is no {kind} named '{name}'", "{fix}"),
-    "FUNCTION_NOT_ALLOWED": Condition(
-        BindingError, "the function '{name}' is not allowed: {why}", "use a function of docs/language/functions.md"
-    ),
-    "AMBIGUOUS_NAME": Condition(BindingError, "'{name}' could be {candidates}", "write {fix}"),
-    "DUPLICATE_NAME": Condition(BindingError, "the name '{name}' is used twice in {where}", "{fix}"),
-    "DIFFERS_IN_CASE": Condition(
-        BindingError, "'{name}' and '{other}' of {where} differ in case alone: {why}", "{fix}"
-    ),
-    "ALREADY_DECLARED": Condition(BindingError, "'{name}' is already declared as a {kind}{difference}", "{fix}"),
-    "HOLDS_EVENTS": Condition(
-        BindingError,
-        "DROP would delete {what}{more}",
-        "keep it; only if all of that may go: DROP {kind} {name} CASCADE",
-    ),
-    "CONFLICTING_DOMAINS": Condition(
-        BindingError,
-        "'{name}' inherits attribute '{attribute}' as {first} from {first_owner} and as {second} from {second_owner}",
-        "give both the same type, or rename one of them",
-    ),
-    "NO_EVENT_TIME": Condition(
-        BindingError, "stream '{name}' has no event time", "add EVENT TIME <a TIMESTAMP attribute>, or inherit one"
-    ),
-    "IN_USE": Condition(BindingError, "'{name}' is used by {users}", "drop {users} first"),
-    "CYCLE": Condition(BindingError, "{what} leads back to itself: {path}", "break the circle"),
-    # -- knowledge ------------------------------------------------------------------------------
-    "BAD_PATH": Condition(QuerySyntaxError, "PATH is not a graph pattern of SPARQL: {why}", "{fix}"),
-    "UNKNOWN_PREFIX": Condition(BindingError, "the prefix '{prefix}' is not declared", "{fix}"),
-    "UNKNOWN_TERM": Condition(BindingError, "no attribute of {owner} means {term}", "{fix}"),
-    "NO_CONTEXT": Condition(
-        BindingError,
-        "nothing says what the attributes of {kind} '{name}' mean",
-        "{fix}",
-    ),
-    "NO_KNOWLEDGE": Condition(
-        BindingError,
-        "a PATH needs a knowledge base, and none is declared",
-        "write CREATE KNOWLEDGE name FROM 'file.ttl'",
-    ),
-    "BAD_CONTEXT": Condition(DataError, "the context '{path}' cannot be used: {why}", "{fix}"),
-    "KNOWLEDGE_NOT_RDF": Condition(DataError, "the file '{path}' cannot be read as {format}: {why}", "{fix}"),
-    "KNOWLEDGE_INCONSISTENT": Condition(
-        DataError,
-        "the knowledge bases contradict themselves: {told}",
-        "correct one of the facts, or leave out REASONING OWL_RL",
-    ),
-    "KNOWLEDGE_TOO_LARGE": Condition(
-        ResourceError,
-        "the closure of the knowledge bases has more than {size} triples; the limit is {limit}",
-        "leave out REASONING OWL_RL, or an owl:TransitiveProperty or owl:sameAs over many entities",
-    ),
-    "KNOWLEDGE_CHANGED": Condition(
-        DataError,
-        "the statement '{name}' cannot go on since the knowledge bases have changed: {why}",
-        "deploy it again with replace=True",
-    ),
-    "KNOWLEDGE_NEEDED": Condition(
-        BindingError,
-        "what is known stays as it was: '{name}' could not be understood without it: {why}",
-        "correct the files, or stop '{name}' first",
-    ),
-    "PATH_WITHOUT_EVENT": Condition(BindingError, "this PATH speaks of no event: {events} is not in it", "{fix}"),
-    "PATH_LINKS_EVENTS": Condition(
-        BindingError,
-        "a PATH cannot link {first} and {second}: they meet here",
-        "use different variables for the two events, and compare their attributes outside of the PATH",
-    ),
-    # -- types ----------------------------------------------------------------------------------
-    "TYPE_MISMATCH": Condition(QueryTypeError, "{what} needs {expected}, found {found}", "{fix}"),
-    "WRONG_ARGUMENTS": Condition(QueryTypeError, "{name} takes {expected}, found {found}", "{fix}"),
-    "NOT_COMPARABLE": Condition(QueryTypeError, "{left} and {right} cannot be compared", "{fix}"),
-    "WINDOW_WITHOUT_BOUND": Condition(
-        QueryTypeError, "the window '{name}' needs {expected}", "write #{name}({example})"
-    ),
-    "AGGREGATE_NOT_ALLOWED": Condition(QueryTypeError, "the aggregate {name} cannot stand in {where}", "{fix}"),
-    "NOT_A_STREAM": Condition(QueryTypeError, "'{name}' is a {kind}, not a stream", "{fix}"),
-    "NOT_PREDICTED": Condition(QueryTypeError, "the rows of '{name}' are no functions of time", "{fix}"),
-    "BAD_VALUE": Condition(QueryTypeError, "{what} is {found}; it must be {expected}", "{fix}"),
-    # -- unsupported ----------------------------------------------------------------------------
-    "UNSUPPORTED": Condition(UnsupportedError, "{what} is not supported {where}", "{fix}"),
-    # -- data -----------------------------------------------------------------------------------
-    "DATA_SHAPE": Condition(DataError, "{what}: {found}", "{fix}"),
-    "ARITHMETIC_OVERFLOW": Condition(DataError, "{what} passes the range of {type}", "{fix}"),
-    "ASSERTION_FAILED": Condition(DataError, "the rows of '{name}' are not those expected: {why}"),
-    "SKIP_TARGET": Condition(
-        DataError,
-        "AFTER MATCH SKIP TO {variable}: the variable {why} of {clause}",
-        "skip TO NEXT ROW or PAST LAST ROW, or name a variable that every match has after its first row",
-    ),
-    # -- resources ------------------------------------------------------------------------------
-    "FILE_NOT_FOUND": Condition(ResourceError, "the file '{path}' does not exist", "{fix}"),
-    "FILE_UNREADABLE": Condition(ResourceError, "the file '{path}' cannot be read: {why}", "{fix}"),
-    "FILE_UNWRITABLE": Condition(
-        ResourceError, "the file '{path}' cannot be written: {why}", "check its folder, the disk and the permissions"
-    ),
-    "FILE_EXISTS": Condition(ResourceError, "the file '{path}' is there already", "choose another name, or remove it"),
-    "TABLE_FEATURE": Condition(
-        UnsupportedError,
-        "the Delta table '{path}' cannot be read: it uses {feature}",
-        "write it without that, or load a copy that another program makes of it",
-    ),
-    "TABLE_CHANGED": Condition(
-        DataError,
-        "version {version} of the Delta table '{path}' deletes or changes rows ({operation}): a stream takes rows that "
-        "are added, and keeps them",
-        "load the table as it is now into another stream",
-    ),
-    "TABLE_GAP": Condition(
-        DataError,
-        "the Delta table '{path}' has lost {what} before it was read",
-        "load the table as it is now into another stream; keep versions and files for longer (vacuum, log retention)",
-    ),
-    "PATH_OUTSIDE_ROOTS": Condition(
-        ResourceError,
-        "the path '{path}' is outside the allowed folders ({roots})",
-        "move the file there, or add its folder to roots= where the engine is opened",
-    ),
-    "NOT_ALLOWED": Condition(ResourceError, "the console does not answer {what}", "{fix}"),
-    "STARTING": Condition(ResourceError, "the console is starting: {doing}", "ask again in a moment"),
-    "HOME_LOCKED": Condition(
-        ResourceError, "the home '{path}' is in use by {owner}", "close the other engine, or choose another home"
-    ),
-    "ENGINE_FORKED": Condition(
-        ResourceError,
-        "the home '{path}' was opened by process {owner}; process {pid} is a fork of it and may not use that engine",
-        "open an engine after the fork, in one of the two processes",
-    ),
-    "HOME_OVERTAKEN": Condition(
-        ResourceError,
-        "another process has written {what} of the home '{path}' since it was opened here",
-        "close this engine and end the other one, then open the home again; nothing of what was asked for has happened",
-    ),
-    "NOT_LOCAL": Condition(
-        ResourceError,
-        "'{path}' is an address, and {what} must be a path of this machine's file system",
-        "give the path of a local folder or file, or mount the store as a folder",
-    ),
-    "NOT_A_HOME": Condition(ResourceError, "'{path}' is not a Presage home: {why}", "{fix}"),
-    "HOME_VERSION": Condition(
-        ResourceError, "the home '{path}' has format {found}; this version reads {expected}", "{fix}"
-    ),
-    "DISK_FULL": Condition(ResourceError, "the disk that holds '{path}' has no space left", "{fix}"),
-    "STORAGE_FAILED": Condition(ResourceError, "a file of the home '{path}' cannot be read or written: {why}", "{fix}"),
-    "HOME_CORRUPT": Condition(ResourceError, "{what} in the home '{path}' is damaged: {why}", "{fix}"),
-    "NO_JAVA": Condition(ResourceError, "Java 17 or later was not found{detail}", "{fix}"),
-    "SPARK_NOT_STARTED": Condition(
-        ResourceError, "Spark could not be started: {why}", "run with --debug to see all that Spark says"
-    ),
-    "NO_CONNECTOR": Condition(
-        ResourceError, "{owner} needs Spark's connector to Kafka, which {where} does not have", "{fix}"
-    ),
-    "JOB_FAILED": Condition(ResourceError, "Spark could not finish the job: {what}", "run with --debug to see where"),
-    "NOT_ON_WORKERS": Condition(
-        ResourceError,
-        "Spark's workers cannot import {module}",
-        "give the workers' Python {what} (docs/guide/cluster.md)",
-    ),
-    "HOME_NOT_SHARED": Condition(
-        ResourceError,
-        "the driver and Spark's workers do not see the same files in '{path}': {why}",
-        "put the home on a file system that all of them share, under one path (docs/guide/cluster.md)",
-    ),
-    "STATEMENT_FAILED": Condition(
-        ResourceError, "statement '{name}' has stopped: {why}", "mend the cause, then call resume() on its deployment"
-    ),
-    "LIVE_STOPPED": Condition(
-        ResourceError,
-        "the live job cannot go on: {why}",
-        "mend the cause: the job tries again by itself, nothing is lost",
-    ),
-    "SOURCE_FAILED": Condition(ResourceError, "the source '{kind}' of stream '{stream}' cannot go on: {why}", "{fix}"),
-    "SINK_FAILED": Condition(ResourceError, "the sink '{name}' cannot go on: {why}", "{fix}"),
-    "NO_PACKAGE": Condition(
-        ResourceError, "{what} needs the package {package}, which is not installed", "pip install 'presage[{extra}]'"
-    ),
-    "NO_SECRET": Condition(
-        ResourceError, "{owner} needs the variable {name} of the environment, which is not set", "{fix}"
-    ),
-    "ENV_NOT_ALLOWED": Condition(
-        ResourceError,
-        "{owner} names the variable {name} of the environment, which statements may not use",
-        "open the engine with allow_env=['{name}'], or start the command with --allow-env {name}",
-    ),
-    "HOST_NOT_ALLOWED": Condition(
-        ResourceError,
-        "{owner} may not connect to {host}: {why}",
-        "open the engine with allow_hosts=['{name}'], or start the command with --allow-host {name}",
-    ),
-    "TIMEOUT": Condition(ResourceError, "{what} took longer than it was given", "{fix}"),
-    "LIMIT": Condition(ResourceError, "{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
-    "ENGINE_CLOSED": Condition(ResourceError, "this engine is closed", "make a new Engine"),
-    # -- internal -------------------------------------------------------------------------------
-    "INTERNAL": Condition(InternalError, "Presage made a mistake: {what}", "please report it with the query"),
+# By class: code, message and fix, format strings over named parameters.
+_MESSAGES: dict[type[PresageError], dict[str, Text]] = {
+    QuerySyntaxError: {
+        "SYNTAX": Text("found {found} where {expected} was expected", "{fix}"),
+        "UNCLOSED": Text("{what} is opened here and never closed", "add {closer}"),
+        "UNOPENED": Text("{closer} closes nothing", "remove it, or open it before"),
+        "BAD_CHARACTER": Text("the character {found} has no meaning here", "{fix}"),
+        "BAD_DURATION": Text("'{found}' is not a duration", "write for example 5 sec, 1 hour 30 min, 500 msec"),
+        "BAD_TIMESTAMP": Text("'{found}' is not a timestamp", "write ISO 8601, for example 2012-05-07T09:00:00Z"),
+        "BAD_PATH": Text("PATH is not a graph pattern of SPARQL: {why}", "{fix}"),
+    },
+    ResourceError: {
+        "QUERY_TOO_LARGE": Text(
+            "the text has {size} bytes; the limit (query size) is {limit}", "split it into several files"
+        ),
+        "QUERY_TOO_DEEP": Text(
+            "the text is nested deeper than the limit (query depth) of {limit}", "split the expression"
+        ),
+        "KNOWLEDGE_TOO_LARGE": Text(
+            "the closure of the knowledge bases has more than {size} triples; the limit is {limit}",
+            "leave out REASONING OWL_RL, or an owl:TransitiveProperty or owl:sameAs over many entities",
+        ),
+        "FILE_NOT_FOUND": Text("the file '{path}' does not exist", "{fix}"),
+        "FILE_UNREADABLE": Text("the file '{path}' cannot be read: {why}", "{fix}"),
+        "FILE_UNWRITABLE": Text(
+            "the file '{path}' cannot be written: {why}", "check its folder, the disk and the permissions"
+        ),
+        "FILE_EXISTS": Text("the file '{path}' is there already", "choose another name, or remove it"),
+        "PATH_OUTSIDE_ROOTS": Text(
+            "the path '{path}' is outside the allowed folders ({roots})",
+            "move the file there, or add its folder to roots= where the engine is opened",
+        ),
+        "NOT_ALLOWED": Text("the console does not answer {what}", "{fix}"),
+        "STARTING": Text("the console is starting: {doing}", "ask again in a moment"),
+        "HOME_LOCKED": Text("the home '{path}' is in use by {owner}", "close the other engine, or choose another home"),
+        "ENGINE_FORKED": Text(
+            "the home '{path}' was opened by process {owner}; process {pid} is a fork of it and may not use the engine",
+            "open an engine after the fork, in one of the two processes",
+        ),
+        "HOME_OVERTAKEN": Text(
+            "another process has written {what} of the home '{path}' since it was opened here",
+            "close this engine and end the other one, then open the home again; the call had no effect",
+        ),
+        "NOT_LOCAL": Text(
+            "'{path}' is an address, and {what} must be a path of this machine's file system",
+            "give the path of a local folder or file, or mount the store as a folder",
+        ),
+        "NOT_A_HOME": Text("'{path}' is not a Presage home: {why}", "{fix}"),
+        "HOME_VERSION": Text("the home '{path}' has format {found}; this version reads {expected}", "{fix}"),
+        "DISK_FULL": Text("the disk that holds '{path}' has no space left", "{fix}"),
+        "STORAGE_FAILED": Text("a file of the home '{path}' cannot be read or written: {why}", "{fix}"),
+        "HOME_CORRUPT": Text("{what} in the home '{path}' is damaged: {why}", "{fix}"),
+        "NO_JAVA": Text("Java 17 or later was not found{detail}", "{fix}"),
+        "SPARK_NOT_STARTED": Text("Spark could not be started: {why}", "run with --debug to see all messages of Spark"),
+        "NO_CONNECTOR": Text("{owner} needs Spark's connector to Kafka, which {where} does not have", "{fix}"),
+        "JOB_FAILED": Text("Spark could not finish the job: {what}", "run with --debug to see where"),
+        "NOT_ON_WORKERS": Text(
+            "Spark's workers cannot import {module}", "give the workers' Python {what} (docs/guide/cluster.md)"
+        ),
+        "HOME_NOT_SHARED": Text(
+            "the driver and Spark's workers do not see the same files in '{path}': {why}",
+            "put the home on a file system that all of them share, under one path (docs/guide/cluster.md)",
+        ),
+        "STATEMENT_FAILED": Text(
+            "statement '{name}' has stopped: {why}", "fix the cause, then call resume() on its deployment"
+        ),
+        "LIVE_STOPPED": Text(
+            "the live job cannot continue: {why}", "fix the cause: the job retries by itself, nothing is lost"
+        ),
+        "SOURCE_FAILED": Text("the source '{kind}' of stream '{stream}' cannot continue: {why}", "{fix}"),
+        "SINK_FAILED": Text("the sink '{name}' cannot continue: {why}", "{fix}"),
+        "NO_PACKAGE": Text(
+            "{what} needs the package {package}, which is not installed", "pip install 'presage[{extra}]'"
+        ),
+        "NO_SECRET": Text("{owner} needs the variable {name} of the environment, which is not set", "{fix}"),
+        "ENV_NOT_ALLOWED": Text(
+            "{owner} names the variable {name} of the environment, which statements may not use",
+            "open the engine with allow_env=['{name}'], or start the command with --allow-env {name}",
+        ),
+        "HOST_NOT_ALLOWED": Text(
+            "{owner} may not connect to {host}: {why}",
+            "open the engine with allow_hosts=['{name}'], or start the command with --allow-host {name}",
+        ),
+        "TIMEOUT": Text("{what} exceeded its timeout", "{fix}"),
+        "LIMIT": Text("{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
+        "ENGINE_CLOSED": Text("this engine is closed", "make a new Engine"),
+    },
+    BindingError: {
+        "UNKNOWN_STREAM": Text("there is no stream, schema or relation named '{name}'", "{fix}"),
+        "UNKNOWN_TYPE": Text("there is no type named '{name}'", "{fix}"),
+        "UNKNOWN_ATTRIBUTE": Text("{owner} has no attribute '{name}'", "{fix}"),
+        "UNKNOWN_ALIAS": Text("nothing in FROM is named '{name}'", "{fix}"),
+        "UNKNOWN_VARIABLE": Text("the pattern has no variable '{name}'", "{fix}"),
+        "UNKNOWN_FUNCTION": Text("there is no function named '{name}'", "{fix}"),
+        "UNKNOWN_WINDOW": Text("there is no window named '{name}'", "{fix}"),
+        "UNKNOWN_OPTION": Text("'{name}' is not an option of {owner}", "{fix}"),
+        "MISSING_OPTION": Text("{owner} needs the option '{name}'", "{fix}"),
+        "UNKNOWN_OBJECT": Text("there is no {kind} named '{name}'", "{fix}"),
+        "FUNCTION_NOT_ALLOWED": Text(
+            "the function '{name}' is not allowed: {why}", "use a function of docs/language/functions.md"
+        ),
+        "AMBIGUOUS_NAME": Text("'{name}' could be {candidates}", "write {fix}"),
+        "DUPLICATE_NAME": Text("the name '{name}' is used twice in {where}", "{fix}"),
+        "DIFFERS_IN_CASE": Text("'{name}' and '{other}' of {where} differ in case alone: {why}", "{fix}"),
+        "ALREADY_DECLARED": Text("'{name}' is already declared as a {kind}{difference}", "{fix}"),
+        "HOLDS_EVENTS": Text(
+            "DROP would delete {what}{more}", "keep it; only if all of that may go: DROP {kind} {name} CASCADE"
+        ),
+        "CONFLICTING_DOMAINS": Text(
+            "'{name}' inherits attribute '{attribute}' as {first} from {first_owner} "
+            "and as {second} from {second_owner}",
+            "give both the same type, or rename one of them",
+        ),
+        "NO_EVENT_TIME": Text(
+            "stream '{name}' has no event time", "add EVENT TIME <a TIMESTAMP attribute>, or inherit one"
+        ),
+        "IN_USE": Text("'{name}' is used by {users}", "drop {users} first"),
+        "CYCLE": Text("{what} leads back to itself: {path}", "break the circle"),
+        "UNKNOWN_PREFIX": Text("the prefix '{prefix}' is not declared", "{fix}"),
+        "UNKNOWN_TERM": Text("no attribute of {owner} means {term}", "{fix}"),
+        "NO_CONTEXT": Text("nothing says what the attributes of {kind} '{name}' mean", "{fix}"),
+        "NO_KNOWLEDGE": Text(
+            "a PATH needs a knowledge base, and none is declared", "write CREATE KNOWLEDGE name FROM 'file.ttl'"
+        ),
+        "KNOWLEDGE_NEEDED": Text(
+            "the knowledge bases stay as they were: without them '{name}' cannot be bound: {why}",
+            "correct the files, or stop '{name}' first",
+        ),
+        "PATH_WITHOUT_EVENT": Text("this PATH speaks of no event: {events} is not in it", "{fix}"),
+        "PATH_LINKS_EVENTS": Text(
+            "a PATH cannot link {first} and {second}: they meet here",
+            "use different variables for the two events, and compare their attributes outside of the PATH",
+        ),
+    },
+    DataError: {
+        "BAD_CONTEXT": Text("the context '{path}' cannot be used: {why}", "{fix}"),
+        "KNOWLEDGE_NOT_RDF": Text("the file '{path}' cannot be read as {format}: {why}", "{fix}"),
+        "KNOWLEDGE_INCONSISTENT": Text(
+            "the knowledge bases contradict themselves: {told}",
+            "correct one of the facts, or leave out REASONING OWL_RL",
+        ),
+        "KNOWLEDGE_CHANGED": Text(
+            "the statement '{name}' cannot continue since the knowledge bases have changed: {why}",
+            "deploy it again with replace=True",
+        ),
+        "DATA_SHAPE": Text("{what}: {found}", "{fix}"),
+        "ARITHMETIC_OVERFLOW": Text("{what} passes the range of {type}", "{fix}"),
+        "ASSERTION_FAILED": Text("the rows of '{name}' are not those expected: {why}"),
+        "SKIP_TARGET": Text(
+            "AFTER MATCH SKIP TO {variable}: the variable {why} of {clause}",
+            "skip TO NEXT ROW or PAST LAST ROW, or name a variable that every match has after its first row",
+        ),
+        "TABLE_CHANGED": Text(
+            "version {version} of the Delta table '{path}' changes or deletes rows ({operation}); streams only grow",
+            "load the table as it is now into another stream",
+        ),
+        "TABLE_GAP": Text(
+            "the Delta table '{path}' has lost {what} before it was read",
+            "load the current table into another stream; keep versions and files for longer (vacuum, log retention)",
+        ),
+    },
+    QueryTypeError: {
+        "TYPE_MISMATCH": Text("{what} needs {expected}, found {found}", "{fix}"),
+        "WRONG_ARGUMENTS": Text("{name} takes {expected}, found {found}", "{fix}"),
+        "NOT_COMPARABLE": Text("{left} and {right} cannot be compared", "{fix}"),
+        "WINDOW_WITHOUT_BOUND": Text("the window '{name}' needs {expected}", "write #{name}({example})"),
+        "AGGREGATE_NOT_ALLOWED": Text("the aggregate {name} cannot stand in {where}", "{fix}"),
+        "NOT_A_STREAM": Text("'{name}' is a {kind}, not a stream", "{fix}"),
+        "NOT_PREDICTED": Text("the rows of '{name}' are no functions of time", "{fix}"),
+        "BAD_VALUE": Text("{what} is {found}; it must be {expected}", "{fix}"),
+    },
+    UnsupportedError: {
+        "UNSUPPORTED": Text("{what} is not supported {where}", "{fix}"),
+        "TABLE_FEATURE": Text(
+            "the Delta table '{path}' cannot be read: it uses {feature}",
+            "write it without that, or load a copy that another program makes of it",
+        ),
+    },
+    InternalError: {"INTERNAL": Text("Presage made a mistake: {what}", "please report it with the query")},
 }
+CONDITIONS = {code: Condition(kind, *texts) for kind, messages in _MESSAGES.items() for code, texts in messages.items()}
 
 
 # Warnings: message and fix, format strings over named parameters.
@@ -401,6 +361,10 @@ def error(code: str, span: Span | None = None, source: Source | None = None, **p
     )
 
 
+def unsupported(span: Span | None, what: str, where: str, fix: str) -> PresageError:
+    return error("UNSUPPORTED", span, what=what, where=where, fix=fix)
+
+
 def warning(code: str, span: Span | None = None, **params: object) -> QueryWarning:
     """The warning for a code of `WARNINGS`."""
     message, fix = WARNINGS[code]
@@ -409,7 +373,7 @@ def warning(code: str, span: Span | None = None, **params: object) -> QueryWarni
 
 @contextmanager
 def placed(span: Span | None) -> Iterator[None]:
-    """An error of what is done inside, if it knows no place, is told that it stands here."""
+    """Gives errors that leave the block a span, unless they have one."""
     try:
         yield
     except PresageError as problem:
@@ -419,7 +383,7 @@ def placed(span: Span | None) -> Iterator[None]:
 
 @contextmanager
 def located(source: Source) -> Iterator[None]:
-    """Errors that leave the block are told in which text their places lie."""
+    """Gives errors that leave the block the text of their spans."""
     try:
         yield
     except PresageError as problem:
@@ -446,12 +410,13 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
-    """A fix that names the nearest candidate, or lists what there is."""
-    known = sorted(set(candidates))
-    guess = nearest(name, known)
+    """A fix that names the nearest candidate, or lists the candidates."""
+    names = sorted(set(candidates))
+    guess = nearest(name, names)
     if guess:
-        odd = any(letter.isspace() for letter in guess)
-        return f"did you mean '{guess}'?" + (f" A name with a space is written in back-ticks: `{guess}`" if odd else "")
+        spaced = any(letter.isspace() for letter in guess)
+        hint = f" A name with a space is written in back-ticks: `{guess}`" if spaced else ""
+        return f"did you mean '{guess}'?{hint}"
     if otherwise:
         return otherwise
-    return f"known: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}" if known else ""
+    return f"known: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}" if names else ""

@@ -1,37 +1,39 @@
-"""The executor of statements: what an engine does with each kind, and how a declaration becomes durable.
+"""The executor of statements: what an engine does for each kind, and how a declaration becomes durable.
 
-Apart from the engine, which parses texts and locks, and from `bounded_queries`, which changes nothing.
+The engine parses texts and locks; `bounded_queries` changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from presage.bounded_queries import BoundedQueries
-from presage.declarations.statements import retention_said
+from presage.declarations.options import retention_option
+from presage.errors import error
 from presage.execution.spark.result import Result, TableResult, explained_as
 from presage.lang import syntax as s
 from presage.lang.command_syntax import Advance, CreateStatement, InsertValues
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import RecallCommand
+from presage.live.deployment import Shown, describe_statement, show_statements
 from presage.live.deployments import DeploymentRegistry
-from presage.live.drop import execute_drop
-from presage.live.file_rows import refuse_other_file
-from presage.live.recall_commands import execute_recall_command
-from presage.live.show import execute_show
+from presage.live.derived import derived_table
+from presage.live.recall_commands import execute_recall_command, show_recalls
 from presage.model.catalog import Catalog
 from presage.model.text import Source
 from presage.operators.knowledge.answers import Tables
 from presage.sinks import Sinks
 from presage.sources import Sources
 from presage.storage import Log, attributes_schema, max_ahead
-from presage.storage.catalog_codec import keep
+from presage.storage.catalog_codec import save_declaration
+from presage.storage.catalog_views import describe, show
+from presage.storage.relations import refuse_other_rows
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -39,6 +41,27 @@ if TYPE_CHECKING:
 
 # How the catalog's log names what a statement did; all others create.
 _ACTIONS = {s.Drop: "drop", RefreshKnowledge: "refresh"}
+
+
+DROPPED = ("kind", "name", "events", "late", "rejected", "held")
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What DROP deletes or stops."""
+
+    kind: str
+    name: str
+    events: int = 0
+    late: int = 0
+    rejected: int = 0
+    held: int = 0  # events that wait for missing offsets of their source
+
+    def __str__(self) -> str:
+        counts = (("late", self.late), ("rejected", self.rejected), ("held back", self.held))
+        others = [f"{count:,} {what}" for what, count in counts if count]
+        more = f", {', '.join(others[:-1])}{' and ' if others[1:] else ''}{others[-1]}" if others else ""
+        return f"{self.kind} '{self.name}'" + (f" ({self.events:,} events{more})" if self.events or others else "")
 
 
 @dataclass
@@ -50,6 +73,11 @@ class DeclaredTables:
 
     def now(self) -> Tables:
         return Tables(self.relations, self.workspace.library, self.workspace.catalog.knowledge.values())
+
+    def update(self, tables: dict[str, pa.Table]) -> None:
+        """Add tables, and drop those of relations that are no longer declared. Readers keep the old mapping."""
+        declared = self.workspace.catalog.relations
+        self.relations = {name: rows for name, rows in self.relations.items() if name in declared} | tables
 
 
 @dataclass(frozen=True)
@@ -73,13 +101,13 @@ class StatementExecutor:
             case s.Explain():
                 return explained_as(statement.format, self.bounded.explain(statement, source), self.session)
             case s.Show() | s.Describe():
-                return self._show(statement)
+                return TableResult.of_text(*(self.sinks.describe(statement) or self._show(statement)), self.session)
             case s.CreateSink():
                 self.sinks.create(statement)
             case RecallCommand():
                 execute_recall_command(self.deployments.job, statement)
             case CreateStatement(query=query, name=name, replace=replaces, if_not_exists=if_absent):
-                self.deployments.deploy(query, name, replaces, retention_said(statement), if_absent, source)
+                self.deployments.deploy(query, name, replaces, retention_option(statement), if_absent, source)
             case InsertValues():
                 self._insert(statement)
             case Advance():
@@ -89,23 +117,63 @@ class StatementExecutor:
             case CreateKnowledge() | RefreshKnowledge():
                 self._change_knowledge(statement)
             case s.Drop():
-                archive = self.log.archive
-                dropped = execute_drop(statement, self.workspace, archive, self.deployments, self.declare)
+                dropped = self._drop(statement)
                 return TableResult.of_text(*dropped, self.session) if dropped is not None else None
             case _:
                 self.declare(statement)
         return None
 
-    def _show(self, statement: s.Show | s.Describe) -> Result:
-        shown = self.sinks.look_at(statement) or execute_show(
-            statement,
-            self.workspace,
-            self.log.archive,
-            self.tables.relations,
-            self.deployments,
-            self.sources.shown(),
-        )
-        return TableResult.of_text(*shown, self.session)
+    def _show(self, statement: s.Show | s.Describe) -> Shown:
+        """Names of columns, and rows."""
+        catalog, archive, sources = self.workspace.catalog, self.log.archive, self.sources.shown()
+        if isinstance(statement, s.Show):
+            if statement.what == "statements":
+                return show_statements(self.deployments)
+            if statement.what == "recalls":
+                return show_recalls(self.deployments.job)
+            return show(statement.what, catalog, archive, {name: state for name, (state, _) in sources.items()})
+        if statement.name not in catalog.taken() and statement.name in self.deployments:
+            return describe_statement(self.deployments[statement.name])
+        self.workspace.named(statement.name, statement)
+        names, rows = describe(statement.name, catalog, archive, self.tables.relations)
+        return names, [*rows, *sources.get(statement.name, ("", []))[1]]
+
+    def _drop(self, statement: s.Drop) -> Shown | None:
+        """Execute a DROP; with CASCADE returns names of columns, and a row for each thing that was dropped."""
+        if statement.kind == "statement":
+            # Without waiting for subscribers: one of them may wait for the engine's lock.
+            self.deployments[statement.name].stop(patience=0)
+            return None
+        self.workspace.declare(replace(statement, cascade=True))  # rejects an unknown name, before anything is dropped
+        names = [*self.workspace.dependents(statement), statement.name]
+        held = [self._held(name) for name in names]
+        users = [*dict.fromkeys(user for name in names for user in self.deployments.users(name))]
+        if not statement.cascade:
+            if held[-1].events or held[-1].late or held[-1].held:
+                others = [*(f"statement '{user}'" for user in users), *map(str, held[:-1])]
+                more, kind = f"; with it would go {', '.join(others)}" if others else "", statement.kind.upper()
+                raise error("HOLDS_EVENTS", statement.span, what=held[-1], kind=kind, name=statement.name, more=more)
+            self.deployments.refuse_if_used(statement)
+            self.declare(statement)
+            return None
+        for user in users:
+            self.deployments[user].stop(patience=0)
+        for each in held:
+            kind = "stream" if each.kind == "derived stream" else each.kind.split()[0]
+            self.declare(s.Drop(kind, each.name, span=statement.span))
+        dropped = [*(_Held("statement", user) for user in users), *held]
+        return DROPPED, [astuple(one) for one in dropped]
+
+    def _held(self, name: str) -> _Held:
+        event_type = self.workspace.catalog.types.get(name)
+        if event_type is None:
+            return _Held(self.workspace.catalog.kind(name), name)
+        derived = event_type.kind == "derived"
+        table, kind = (derived_table(name), "derived stream") if derived else (name, event_type.kind)
+        if not self.log.archive.holds(table):
+            return _Held(kind, name)
+        info = self.log.archive.describe(table)
+        return _Held(kind, name, info.retained, info.late, info.rejected, self.log.archive.held(table))
 
     def _insert(self, statement: InsertValues) -> None:
         stream, (attributes, rows) = self.workspace.inserted(statement)
@@ -120,14 +188,18 @@ class StatementExecutor:
             self.deployments.change_knowledge(after, partial(self.declare, statement, after))
 
     def declare(self, statement: s.Statement, after: Catalog | None = None) -> None:
-        """Change the catalog: check first, then make it durable, then visible."""
+        """Change the catalog: checked first, then durable, then visible."""
         workspace = self.workspace
         statement = workspace.settle(statement)
         before, after = workspace.catalog, after or workspace.declare(statement)
         if after is before:
-            return refuse_other_file(workspace, statement, self.tables.relations)
+            if isinstance(statement, s.CreateRelation) and not statement.if_not_exists:
+                # A relation is not the same if its file holds other rows now.
+                relation, rows = before.relations[statement.name], self.tables.relations[statement.name]
+                refuse_other_rows(relation, rows, workspace.allowed, statement.span)
+            return
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
-        tables, extra = keep(self.log.home.path, name, before, after, workspace.allowed)
+        tables, extra = save_declaration(self.log.home.path, name, before, after, workspace.allowed)
         self.log.append_catalog(
             _ACTIONS.get(type(statement), "create"),
             type(statement).__name__,
@@ -138,7 +210,6 @@ class StatementExecutor:
             drops=[t.name for t in before.loadable(besides=after)],
         )
         workspace.catalog = after
-        kept = {name: table for name, table in self.tables.relations.items() if name in after.relations}
-        self.tables.relations = kept | tables
+        self.tables.update(tables)
         self.sources.follow()
         self.sinks.follow()

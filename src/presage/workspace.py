@@ -1,4 +1,4 @@
-"""Declared names, and statements bound against them: text in, bound and optimized plans out. No Spark, no archive.
+"""The workspace: the catalog, and the binding and optimization of statements against it. No Spark, no archive.
 
 `presage check` needs nothing more; the engine adds the archive and Spark.
 """
@@ -12,21 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from presage.analyze.values import Inserted, bind_insert
-from presage.analyze.warnings import warnings_of
-from presage.declarations.catalog_objects import (
-    declare_knowledge,
-    declare_model,
-    declare_relation,
-    declare_type,
-    drop,
-    refuse_known,
-)
+from presage.declarations import catalog_objects
 from presage.declarations.derived_streams import check_fits, parse_producer, reads, refuse_circle
+from presage.declarations.options import retention_option
 from presage.declarations.permissions import check_permitted
 from presage.declarations.redeclaration import CREATES, Declared, declared_as, refuse_different
 from presage.declarations.sinks import declare_sink
 from presage.declarations.sources import check_source
-from presage.declarations.statements import retention_said
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.lang import parse
 from presage.lang import syntax as s
@@ -44,7 +36,7 @@ from presage.model.time import parse_timestamp
 from presage.model.types import TIMESTAMP
 from presage.operators.knowledge.contexts import read_context
 from presage.operators.knowledge.library import Library
-from presage.operators.knowledge.references import speaks_of_knowledge
+from presage.operators.knowledge.references import uses_knowledge
 from presage.operators.registry import parts
 from presage.operators.sequence.analyze_inference import check_inferred
 from presage.operators.sequence.inference.model import model_of_text
@@ -52,19 +44,11 @@ from presage.plan.query import BoundQuery
 from presage.select.bind import bind_query
 from presage.select.context import QueryContext
 from presage.select.extensions import extensions
+from presage.select.warnings import warnings_of
 
 if TYPE_CHECKING:
     from presage.optimize import Optimized
     from presage.plan.picture import Picture
-
-
-def _no_context(path: str) -> Context:
-    """Of a stream that was declared before: the home knows what its file said."""
-    return Context(path=path)
-
-
-def _nothing_taken(path: str) -> tuple[str, str]:
-    return path, ""
 
 
 def wall_clock() -> int:
@@ -81,7 +65,7 @@ class Workspace:
     now: Callable[[], int] = wall_clock
     library: Library = field(default_factory=Library)
     optimizing: bool = True
-    permissions: Permissions | None = None  # None: not known here, and checked where a source or a sink runs
+    permissions: Permissions | None = None  # None: checked only where a source or sink runs
 
     @property
     def allowed(self) -> Roots:
@@ -91,10 +75,9 @@ class Workspace:
         return parse(text, name)
 
     def declare(self, statement: s.Statement, again: bool = False) -> Catalog:
-        """The catalog as a declaration leaves it; the caller decides when it becomes the workspace's.
+        """The catalog after a declaration; the caller decides when it becomes the workspace's.
 
-        `again`: it was accepted before, in this home; where its file lies does not matter any more, and what a model's
-        said is known to the home.
+        `again`: the home accepted it before, and stores the content of its files, which are not read again.
         """
         known = declared_as(statement, self.catalog) if isinstance(statement, CREATES) and not again else None
         if isinstance(statement, CREATES) and known is not None:
@@ -102,11 +85,13 @@ class Workspace:
                 free = replace(self, catalog=self.catalog.without(statement.name))
                 made = declared_as(statement, free.declare(self.settle(statement)))
                 assert made is not None
-                refuse_different(statement, self._whole(known), made, self.catalog.kind(statement.name))
+                kind = self.catalog.kind(statement.name)
+                refuse_different(statement, self._with_absolute_path(known), made, kind)
             return self.catalog
         if isinstance(statement, s.CreateType):
-            after = declare_type(statement, self.catalog, _no_context if again else self._context)
-            if not again:  # a home from before these options were checked opens: its source says what is wrong
+            context = (lambda path: Context(path=path)) if again else self._context
+            after = catalog_objects.declare_type(statement, self.catalog, context)
+            if not again:  # a home of an older version may have invalid options, which its source reports
                 check_source(after.types[statement.name], statement)
                 self._check_permitted(f"stream '{statement.name}'", after.types[statement.name].options, statement)
                 self._settle_path(statement)
@@ -115,13 +100,14 @@ class Workspace:
                     check_inferred(after.types[statement.name], after, statement.span)
             return after
         if isinstance(statement, s.CreateRelation):
-            return declare_relation(statement, self.catalog, str if again else self._resolve)
+            return catalog_objects.declare_relation(statement, self.catalog, str if again else self._resolve)
         if isinstance(statement, CreateModel):
             resolve, read = (str, lambda path: "") if again else (self._resolve, self._model_text)
-            return declare_model(statement, self.catalog, resolve, read)
+            return catalog_objects.declare_model(statement, self.catalog, resolve, read)
         if isinstance(statement, CreateKnowledge):
-            after = declare_knowledge(statement, self.catalog, _nothing_taken if again else self._take_in, self.now())
-            return after if again else self._sound(after, statement.span)
+            read_file = (lambda path: (path, "")) if again else self._take_in
+            after = catalog_objects.declare_knowledge(statement, self.catalog, read_file, self.now())
+            return after if again else self._consistent(after, statement.span)
         if isinstance(statement, RefreshKnowledge):
             return self.catalog if again else self._refreshed(statement)
         if isinstance(statement, s.CreateSink):
@@ -137,8 +123,8 @@ class Workspace:
         raise error("INTERNAL", statement.span, what=f"{type(statement).__name__} declares nothing")
 
     def settle(self, statement: s.Statement) -> s.Statement:
-        """The statement with the present time for `now`, and the whole path of its folder: it means the same whenever,
-        and wherever, it is read again."""
+        """The statement with the current time for `now`, and with absolute paths: it means the same in every later
+        run."""
         if isinstance(statement, s.CreateType | s.CreateSink):
             return self._settle_path(statement)
         if isinstance(statement, s.CreateRelation | CreateModel) and statement.path is not None:
@@ -154,15 +140,15 @@ class Workspace:
     def bind(
         self, query: s.Query, since: Moment | None = None, live: bool = False, source: Source | None = None
     ) -> BoundQuery:
-        """The plan of a query as the user wrote it; `live`: of a standing one, which may begin at `since`. With the
-        `source` that it was written in, the plan has the warnings about it."""
+        """The plan of a query as it is written; `live`: of a deployed one, which may begin at `since`. `source`: its
+        text, for warnings."""
         items = extensions(library=self.library, optimizing=self.optimizing)
         context = QueryContext(self.catalog, self.now(), parse_producer, items, since, live=live)
         bound = bind_query(query, context)
         return bound if source is None else replace(bound, warnings=warnings_of(query, source))
 
     def optimize(self, query: BoundQuery) -> Optimized:
-        # Here and below: `presage check` needs neither, and they take a third of its time to load.
+        # Imported here and below: `presage check` needs neither, and they take a third of its time to load.
         from presage.optimize import optimize
 
         return optimize(query.plan, tuple(rule for part in parts("rules").values() for rule in part.RULES))
@@ -175,7 +161,7 @@ class Workspace:
         return explain(query, optimized.plan, optimized.applied, describe)
 
     def look(self, statement: s.Explain) -> str:
-        """The answer to EXPLAIN: a text, or the text of a picture."""
+        """The text of EXPLAIN, or of its picture."""
         query = self.bind(statement.statement)
         return self.picture(query, span=statement.span).svg if statement.format == "svg" else self.explain(query)
 
@@ -186,18 +172,15 @@ class Workspace:
 
         drawn = picture_of_all([self.optimize(query).plan for query in queries])
         if drawn is None:
-            where, fix = (
-                "for a query without MATCH_RECOGNIZE and PATTERN",
-                "ask for the text: EXPLAIN without FORMAT svg",
-            )
-            raise error("UNSUPPORTED", span, what="a picture (FORMAT svg)", where=where, fix=fix)
+            what, where = "a picture (FORMAT svg)", "for a query without MATCH_RECOGNIZE and PATTERN"
+            fix = "ask for the text: EXPLAIN without FORMAT svg"
+            raise error("UNSUPPORTED", span, what=what, where=where, fix=fix)
         return Picture(drawn)
 
     def check(self, text: str, name: str = "query") -> s.Script:
-        """Bind every statement of a text in turn; raises all errors of the run."""
-        errors: list[PresageError] = []
+        """Bind every statement of a text in turn; raises all errors together."""
         script, broken = parse_leniently(text, name)
-        errors.extend(broken)
+        errors: list[PresageError] = [*broken]
         for statement in script.statements:
             try:
                 self.follow(statement)
@@ -208,7 +191,7 @@ class Workspace:
         return script
 
     def follow(self, statement: s.Statement) -> None:
-        """Bind a statement; what it declares counts from here on."""
+        """Bind a statement, and apply its declaration to the catalog."""
         if isinstance(statement, s.Explain) and statement.format == "svg":
             self.look(statement)
         elif isinstance(statement, s.Explain):
@@ -218,7 +201,7 @@ class Workspace:
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
         elif isinstance(statement, CreateStatement):
-            retention_said(statement)
+            retention_option(statement)
             self.bind(statement.query, live=True)
             if statement.query.insert_into is not None:
                 self.catalog = self.declare(statement.query)
@@ -239,7 +222,7 @@ class Workspace:
         return stream, bind_insert(statement, stream)
 
     def advanced(self, statement: Advance) -> tuple[list[EventType], int]:
-        """The streams that ADVANCE speaks of, and its time."""
+        """The streams of an ADVANCE, and its time."""
         micros = parse_timestamp(statement.to)
         if micros is None:
             raise error("BAD_TIMESTAMP", statement.span, found=statement.to)
@@ -249,15 +232,15 @@ class Workspace:
         return one or [*every], micros
 
     def named(self, name: str, statement: s.Statement) -> EventType | None:
-        """The type of that name, None for a relation, a model or a knowledge base; an error for none of them."""
+        """The type of that name; None for a relation, a model or a knowledge base; raises for an unknown name."""
         if name not in self.catalog.taken():
             raise error("UNKNOWN_STREAM", statement.span, name=name, fix=did_you_mean(name, self.catalog.taken()))
         return self.catalog.types.get(name)
 
     def loadable(self, name: str) -> EventType:
-        """The declared stream of that name, which events can be loaded into."""
-        found = self.catalog.types.get(name)
-        if found is None:
+        """The declared stream of that name, if events can be loaded into it; else raises."""
+        stream = self.catalog.types.get(name)
+        if stream is None:
             if name in self.catalog.taken():
                 kind = self.catalog.kind(name)
                 fix = f"a {kind} is given what it holds where it is declared"
@@ -265,63 +248,55 @@ class Workspace:
             known = [t.name for t in self.catalog.types.values() if t.kind == "stream"]
             fix = did_you_mean(name, known, "declare it first with CREATE STREAM")
             raise error("UNKNOWN_STREAM", name=name, fix=fix)
-        if found.kind != "stream":
-            kind = "schema" if found.kind == "schema" else "derived stream"
+        if stream.kind != "stream":
+            kind = "schema" if stream.kind == "schema" else "derived stream"
             raise error("NOT_A_STREAM", name=name, kind=kind, fix="load a stream that CREATE STREAM declares")
-        if found.inference is not None:
-            fix = f"load '{found.inference.over}': what '{name}' says is inferred from that"
+        if stream.inference is not None:
+            fix = f"load '{stream.inference.over}', from which '{name}' is inferred"
             raise error("UNSUPPORTED", what=f"loading '{name}'", where="because it is made by inference", fix=fix)
-        return found
+        return stream
 
     def _model_text(self, path: str) -> str:
-        """The text of a model's file, which must be one."""
+        """The text of a model's file, which is validated."""
         text = read_text(path, self.allowed)
         model_of_text(text, path)
         return text
 
     def _context(self, path: str) -> Context:
         if "://" in path:
-            raise error(
-                "BAD_CONTEXT",
-                path=path,
-                why="nothing is fetched from the network",
-                fix="put its content into a file, and name that",
-            )
-        found = self._resolve(path)
-        return read_context(read_text(found, self.allowed), found)
+            why, fix = "nothing is fetched from the network", "put its content into a file, and name that"
+            raise error("BAD_CONTEXT", path=path, why=why, fix=fix)
+        file = self._resolve(path)
+        return read_context(read_text(file, self.allowed), file)
 
     def _take_in(self, path: str) -> tuple[str, str]:
         if "://" in path:
-            raise error(
-                "UNSUPPORTED",
-                what=f"'{path}'",
-                where="as a file: nothing is fetched from the network",
-                fix="save it in a file, and name that",
-            )
-        found = self._resolve(path)
-        return found, self.library.take_in(found, self.allowed)
+            where, fix = "as a file: nothing is fetched from the network", "save it in a file, and name that"
+            raise error("UNSUPPORTED", what=f"'{path}'", where=where, fix=fix)
+        file = self._resolve(path)
+        return file, self.library.take_in(file, self.allowed)
 
     def _refreshed(self, statement: RefreshKnowledge) -> Catalog:
-        """The catalog with what the files of a knowledge base say now."""
+        """The catalog with the current files of a knowledge base."""
         base = self.catalog.knowledge.get(statement.name)
         if base is None:
-            known = list(self.catalog.knowledge)
-            fix = did_you_mean(statement.name, known, "declare it with CREATE KNOWLEDGE")
+            fix = did_you_mean(statement.name, self.catalog.knowledge, "declare it with CREATE KNOWLEDGE")
             raise error("UNKNOWN_OBJECT", statement.span, kind="knowledge base", name=statement.name, fix=fix)
         with placed(statement.span):
             digests = tuple(self.library.take_in(path, self.allowed) for path in base.paths)
             if digests == base.files:
                 return self.catalog
-        return self._sound(self.catalog.with_knowledge(replace(base, files=digests, since=self.now())), statement.span)
+        after = self.catalog.with_knowledge(replace(base, files=digests, since=self.now()))
+        return self._consistent(after, statement.span)
 
-    def _sound(self, after: Catalog, span: Span) -> Catalog:
-        """What cannot be used does not take the place of what can."""
+    def _consistent(self, after: Catalog, span: Span) -> Catalog:
+        """The catalog, if its knowledge bases can be loaded together; else raises, and the old ones stay."""
         with placed(span):
             self.library.graph(after.knowledge.values())
         return after
 
     def resolve_folder(self, path: str) -> Path:
-        """The folder of a source or sink, if it may be used; it may not be there yet."""
+        """The folder of a source or sink, if it is allowed; it need not exist yet."""
         return self.allowed.resolve(path, self.base, must_exist=False)
 
     def _check_permitted(self, owner: str, options: Mapping[str, str], node: s.CreateType | s.CreateSink) -> None:
@@ -329,7 +304,7 @@ class Workspace:
             check_permitted(owner, options, self.permissions, {o.name.lower(): o.span for o in node.options})
 
     def _settle_path(self, statement: s.CreateType | s.CreateSink) -> s.CreateType | s.CreateSink:
-        """The declaration with the whole path of its folder, if it has one."""
+        """The declaration with the absolute path of its folder, if it has one."""
         kinds = [(o.name.lower(), o.value) for o in statement.options]
         if ("source", "files") not in kinds and ("sink", "parquet") not in kinds:
             return statement
@@ -341,8 +316,8 @@ class Workspace:
             options.append(option)
         return replace(statement, options=tuple(options))
 
-    def _whole(self, known: Declared) -> Declared:
-        """With the whole path of its file, which homes of older releases keep as it was written."""
+    def _with_absolute_path(self, known: Declared) -> Declared:
+        """Homes of older versions store relative paths of files."""
         if isinstance(known, Relation | Model) and known.path is not None:
             return replace(known, path=str(self.allowed.resolve(known.path, self.base, must_exist=False)))
         return known
@@ -351,54 +326,54 @@ class Workspace:
         return str(self.allowed.resolve(path, self.base))
 
     def _dropped(self, statement: s.Drop) -> Catalog:
-        """What something else needs cannot go; with CASCADE that goes, too."""
+        """The catalog after a DROP; raises if something depends on the name, which CASCADE drops, too."""
         users, catalog = self.dependents(statement), self.catalog
         if users and not statement.cascade:
-            drop(statement, self.catalog)  # a name that is not there, or those that need it by their declarations
+            catalog_objects.drop(statement, self.catalog)  # raises for an unknown name, and for users in declarations
             raise error("IN_USE", statement.span, name=statement.name, users=f"'{users[-1]}'")
         for name in users:
             catalog = catalog.without(name)
-        return drop(statement, catalog)
+        return catalog_objects.drop(statement, catalog)
 
     def dependents(self, statement: s.Drop) -> list[str]:
-        """The types that need what is dropped, and those that need them: each of them before what it needs."""
-        found: dict[str, None] = {}
+        """The types that depend on what is dropped, directly or not: each before its own dependencies."""
+        dependents: dict[str, None] = {}
         todo = [(statement.name, statement.kind == "knowledge")]
         while todo:
-            name, known = todo.pop(0)
-            users = [*self.catalog.heirs(name), *self.catalog.inferred(name), *self._readers(name, known)]
+            name, is_knowledge = todo.pop(0)
+            users = [*self.catalog.heirs(name), *self.catalog.inferred(name), *self._readers(name, is_knowledge)]
             for user in dict.fromkeys(users):
-                found.pop(user, None)  # further back: it needs what was found after it, too
-                found[user] = None
+                dependents.pop(user, None)  # moved to the end: it also depends on the types before it
+                dependents[user] = None
                 todo.append((user, False))
-        return [*found][::-1]
+        return [*dependents][::-1]
 
-    def _readers(self, name: str, known: bool) -> list[str]:
-        """Derived streams that read a stream or relation; `known`: the name is that of a knowledge base."""
-        found = []
+    def _readers(self, name: str, is_knowledge: bool) -> list[str]:
+        """Derived streams that read a stream, a relation or, with `is_knowledge`, the knowledge bases."""
+        readers = []
         for stream in self.catalog.types.values():
             for query in (parse_producer(producer.text) for producer in stream.producers):
-                if (known and speaks_of_knowledge(query)) or (stream.name != name and reads(query, name)):
-                    found.append(stream.name)
-        return found
+                if (is_knowledge and uses_knowledge(query)) or (stream.name != name and reads(query, name)):
+                    readers.append(stream.name)
+        return readers
 
     def check_producers(self) -> None:
-        """Fail if a statement of a derived stream that speaks of what is known cannot be understood any more."""
+        """Raise if a producer of a derived stream that uses knowledge cannot be bound any more."""
         for stream in self.catalog.types.values():
             for producer in stream.producers:
                 query = parse_producer(producer.text)
-                if speaks_of_knowledge(query):
+                if uses_knowledge(query):
                     try:
                         self.bind(query, producer.since)
                     except PresageError as problem:
                         raise error("KNOWLEDGE_NEEDED", name=stream.name, why=problem.message) from problem
 
     def declare_producer(self, statement: s.Query, since: Moment | None, number: int) -> Catalog:
-        """The catalog with a standing INSERT INTO, which begins at `since`."""
+        """The catalog with a deployed INSERT INTO, which begins at `since`."""
         return self._declare_derived(statement, self.bind(statement, since), since, number)
 
     def end_producer(self, name: str, number: int, until: Moment) -> Catalog:
-        """The catalog after a standing INSERT INTO has been stopped; what it made before stays."""
+        """The catalog after a deployed INSERT INTO has been stopped; its rows stay."""
         stream = self.catalog.types[name]
         ended = tuple(replace(p, until=until) if p.number == number else p for p in stream.producers)
         return self.catalog.with_type(replace(stream, producers=ended))
@@ -414,26 +389,21 @@ class Workspace:
             raise error("NOT_A_STREAM", statement.span, name=name, kind=kind, fix="choose another name")
         at = next(c for c in bound.columns if c.name.lower() == "at")
         if at.type != TIMESTAMP:
-            raise error(
-                "TYPE_MISMATCH",
-                statement.span,
-                what=f"the column '{at.name}' of INSERT INTO {name}, its event time,",
-                expected="TIMESTAMP",
-                found=at.type,
-                fix="give the column another name with AS",
-            )
-        known = self.catalog.types.get(name)
-        if known is None:
-            refuse_known(name, self.catalog, statement.span)
-            attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
-            producers = (Producer(bound.text, since, number=number),)
-            made = EventType(name, "derived", attributes, event_time=at.name, producers=producers)
-            return self.catalog.with_type(made)
-        check_fits(statement, known, bound.columns)
-        if number is None and any(p.text == bound.text and p.number is None for p in known.producers):
-            return self.catalog
+            what = f"the column '{at.name}' of INSERT INTO {name}, its event time,"
+            fix = "give the column another name with AS"
+            raise error("TYPE_MISMATCH", statement.span, what=what, expected="TIMESTAMP", found=at.type, fix=fix)
         producer = Producer(bound.text, since, number=number)
-        return self.catalog.with_type(replace(known, producers=(*known.producers, producer)))
+        stream = self.catalog.types.get(name)
+        if stream is None:
+            catalog_objects.refuse_known(name, self.catalog, statement.span)
+            attributes = tuple(Attribute(c.name, c.type) for c in bound.columns)
+            return self.catalog.with_type(
+                EventType(name, "derived", attributes, event_time=at.name, producers=(producer,))
+            )
+        check_fits(statement, stream, bound.columns)
+        if number is None and any(p.text == bound.text and p.number is None for p in stream.producers):
+            return self.catalog
+        return self.catalog.with_type(replace(stream, producers=(*stream.producers, producer)))
 
 
 def _settled(bound: s.Bound | None, now: int) -> s.Bound | None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.processing_order import sorted_table
-from presage.execution.steps import Book, StepContext, run_root, schema_of
+from presage.execution.steps import OperatorStates, StepContext, run_root, schema_of
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.lang import parse_statement
 from presage.lang import syntax as s
@@ -68,12 +68,22 @@ def run_in_steps(
                     found.append({TIME: e["ts"], SEQ: e[SEQ], **values})
             return pa.Table.from_pylist(found, schema_of(scan.columns))
 
-        book = Book({name: State.from_bytes(data) for name, data in states.items()})
+        operator_states = OperatorStates({name: State.from_bytes(data) for name, data in states.items()})
         context = StepContext(
-            read, evaluator, relations, OPERATORS, places_of, book, clock, inner, bound.upper, end, compiled=compiled
+            read,
+            evaluator,
+            relations,
+            OPERATORS,
+            places_of,
+            operator_states,
+            clock,
+            inner,
+            bound.upper,
+            end,
+            compiled=compiled,
         )
         made = run_root(plan, context).table
-        states = {name: state.to_bytes() for name, state in book.states.items()}
+        states = {name: state.to_bytes() for name, state in operator_states.by_place.items()}
         before = place
         names = [c.name for c in bound.columns]
         rows += [

@@ -12,7 +12,7 @@ from conformance.cases import Case, cases
 from conformance.test_cases_in_steps import NEEDS_SPARK, events_of
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.reasons import Examiner, Reasons
-from presage.execution.steps import Book, StepContext, run, schema_of
+from presage.execution.steps import OperatorStates, StepContext, run, schema_of
 from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.live.program import Program, compile_program
@@ -23,7 +23,7 @@ from presage.operators.match.nodes import Match
 from presage.operators.match.tracing import showing_rows
 from presage.operators.match.why_not import why_match
 from presage.operators.running import STEPS as OPERATORS
-from presage.plan.match_trace import bound_in
+from presage.operators.trace_columns import bound_in
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.storage.relations import relation_table
 from presage.workspace import Workspace
@@ -52,9 +52,18 @@ class World:
         upper = self.program.upper
         clock = last if upper is None else upper
         places = {**self.program.places, id(more): self.program.places[id(self.node)]}
-        book, evaluator = Book(), Evaluator(self.relations)
+        operator_states, evaluator = OperatorStates(), Evaluator(self.relations)
         return StepContext(
-            self._read, evaluator, self.relations, OPERATORS, places, book, clock, max(clock, last), upper, True
+            self._read,
+            evaluator,
+            self.relations,
+            OPERATORS,
+            places,
+            operator_states,
+            clock,
+            max(clock, last),
+            upper,
+            True,
         )
 
     def _read(self, scan: Scan) -> pa.Table:

@@ -123,10 +123,10 @@ def test_recall_of_rows_falls_with_the_threshold(study: Study) -> None:
 
 
 def test_the_most_likely_path_by_the_query_is_that_of_viterbi(study: Study) -> None:
-    from presage.operators.sequence.inference.rows import viterbi_rows
+    from presage.operators.sequence.inference.rows import most_likely
 
     experiments, simulator = study.modules["experiments"], study.modules["simulator"]
-    rows = viterbi_rows(experiments.model_of(study.building), study.traces.readings, experiments.COLUMNS)
+    rows = most_likely(experiments.model_of(study.building), study.traces.readings, experiments.COLUMNS).rows
     coffee = set(study.building.of_kind("coffee"))
     by_path: set[tuple[str, int]] = set()
     for person in study.traces.people:

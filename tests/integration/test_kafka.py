@@ -18,7 +18,7 @@ from integration.install import connector
 from integration.kafka_broker import PASSWORD, USER, Broker, Topics
 from presage import Engine
 from presage.execution.spark.kafka import WRITE_SECONDS, write_kafka
-from presage.sources.status import SourceStatus
+from presage.sources.source import SourceStatus
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,7 +148,7 @@ def test_the_source_waits_while_statements_have_rows_to_take_in(
     topics.put(topic, ticks(0, 12_000))
     with Engine(kafka_session, tmp_path / "home", rows_per_batch=500, **ALLOWED) as engine:
         standing = engine.deploy(f"{declared(kafka_broker.servers, topic)}; SELECT price FROM Tick", name="all")
-        said = until(engine, lambda status: "rows of it to take in first" in status.why)
+        said = until(engine, lambda status: "rows of it to process first" in status.why)
         assert said.rows < 12_000
         until(engine, lambda status: status.rows == 12_000)
         standing.drain(timeout=PATIENCE)

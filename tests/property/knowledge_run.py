@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
-from presage.execution.steps import Book, StepContext, run_root, schema_of
+from presage.execution.steps import OperatorStates, StepContext, run_root, schema_of
 from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.live.program import compile_program
@@ -52,7 +52,16 @@ def rows_of(
         return pa.Table.from_pylist(rows, schema_of(scan.columns))
 
     context = StepContext(
-        read, Evaluator(relations), relations, OPERATORS, program.places, Book(), END, END, program.upper, True
+        read,
+        Evaluator(relations),
+        relations,
+        OPERATORS,
+        program.places,
+        OperatorStates(),
+        END,
+        END,
+        program.upper,
+        True,
     )
     made = run_root(program.plan, context).table
     return [dict(row) for row in made.select([c.name for c in program.columns]).to_pylist()]

@@ -88,7 +88,7 @@ SMALL = (
     (state_changes, "ROWS_WORTH_A_LOOK", 1),
     (live_rows, "LEAST_ROWS", 1),
     (live_rows, "LEAST_TIMES", 0),
-    (live_rows, "LEAST_TOLD", 1),
+    (live_rows, "LEAST_RECORDED", 1),
     (live_rows, "MOST_TOUCHED", 1.0),
 )
 FAILING = next(form for form in FORMS if "[a.n:3]" in form)

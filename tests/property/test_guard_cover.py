@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import example, given
 
-from presage.analyze.warnings import warnings_in
 from presage.lang import parse
 from presage.lang import pattern_syntax as p
 from presage.lang.print_patterns import print_pattern
+from presage.select.warnings import warnings_in
 from property.pattern_trees import patterns
 from property.syntax_trees import literals
 

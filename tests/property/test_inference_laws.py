@@ -14,15 +14,7 @@ from hypothesis import strategies as st
 
 from presage.columnar.key_hashes import hashes_of_several
 from presage.operators.sequence.inference.model import Model, parse_model
-from presage.operators.sequence.inference.rows import (
-    filtered,
-    most_likely,
-    particle_rows,
-    sampled,
-    smooth_rows,
-    smoothed,
-)
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import filtered, most_likely, sampled, smoothed, tables_of
 from presage.operators.sequence.kernel.hidden_markov import spec as hmm_spec
 from presage.operators.sequence.kernel.hidden_markov.filter import IGNORED, FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
@@ -165,7 +157,7 @@ def test_conditional_tables_agree_with_the_enumeration_of_paths(hidden: Hidden, 
     table = pa.Table.from_pylist(rows, SCHEMA)
     found = {
         (row["key"], row[TIME], row["prev_value"], row["value"]): row[PROBABILITY]
-        for row in smooth_rows(loaded(hidden), table, COLUMNS).to_pylist()
+        for row in smoothed(loaded(hidden), table, COLUMNS).rows.to_pylist()
     }
     wanted = {}
     for key, segments in segments_by_key(hidden, rows).items():
@@ -235,11 +227,11 @@ def test_particles_of_a_key_do_not_depend_on_other_keys(
     hidden: Hidden, rows: list[Row], particles: int, seed: int
 ) -> None:
     model = loaded(hidden)
-    together = particle_rows(model, pa.Table.from_pylist(rows, SCHEMA), COLUMNS, particles, seed).to_pylist()
+    together = sampled(model, pa.Table.from_pylist(rows, SCHEMA), COLUMNS, particles, seed).rows.to_pylist()
     alone = []
     for key in dict.fromkeys(row["key"] for row in rows):
         own = pa.Table.from_pylist([row for row in rows if row["key"] == key], SCHEMA)
-        alone += particle_rows(model, own, COLUMNS, particles, seed).to_pylist()
+        alone += sampled(model, own, COLUMNS, particles, seed).rows.to_pylist()
     assert together == alone
 
 
@@ -285,7 +277,7 @@ def test_particles_do_not_depend_on_how_their_input_is_cut(
     whole = run_calls(kernel, [(rows, clock, 0)], SCHEMA, end=True)
     assert run_calls(kernel, calls, SCHEMA, end=True) == whole
     alone = marginals(
-        particle_rows(loaded(hidden), pa.Table.from_pylist(rows, SCHEMA), COLUMNS, count, seed).to_pylist()
+        sampled(loaded(hidden), pa.Table.from_pylist(rows, SCHEMA), COLUMNS, count, seed).rows.to_pylist()
     )
     assert alone.items() <= marginals(whole).items()
 
@@ -294,8 +286,8 @@ def test_particles_do_not_depend_on_how_their_input_is_cut(
 @given(models(), readings(), st.sampled_from([0.0, 0.1, 0.3, 0.9]))
 def test_pruned_tables_are_distributions_without_small_entries(hidden: Hidden, rows: list[Row], prune: float) -> None:
     table = pa.Table.from_pylist(rows, SCHEMA)
-    full = smooth_rows(loaded(hidden), table, COLUMNS).to_pylist()
-    pruned = smooth_rows(loaded(hidden), table, COLUMNS, prune=prune).to_pylist()
+    full = smoothed(loaded(hidden), table, COLUMNS).rows.to_pylist()
+    pruned = smoothed(loaded(hidden), table, COLUMNS, prune=prune).rows.to_pylist()
     sums: dict[Any, float] = {}
     for row in pruned:
         assert row[PROBABILITY] > 0

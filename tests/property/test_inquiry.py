@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.reasons import FAILS, OVER, TAKEN, Examiner, Reasons
-from presage.execution.steps import Book, StepContext, run
+from presage.execution.steps import OperatorStates, StepContext, run
 from presage.lang import parse
 from presage.lang import syntax as s
 from presage.live.program import Program, compile_program
@@ -24,7 +24,7 @@ from presage.operators.match.paths import Partition, Path
 from presage.operators.match.tracing import showing_rows
 from presage.operators.match.why_not import why_match
 from presage.operators.running import STEPS as OPERATORS
-from presage.plan.match_trace import bound_in
+from presage.operators.trace_columns import bound_in
 from presage.plan.nodes import SEQ, TIME, Node, Scan
 from presage.workspace import Workspace
 
@@ -72,7 +72,15 @@ def context_of(program: Program, world: list[tuple[str, int, int]]) -> tuple[Ste
         return pa.table({TIME: pa.array(times), SEQ: pa.array(range(1, len(world) + 1)), **named})
 
     made = StepContext(
-        read, Evaluator({}), {}, OPERATORS, program.places, Book(), clock=now, inner_clock=now, upper=None
+        read,
+        Evaluator({}),
+        {},
+        OPERATORS,
+        program.places,
+        OperatorStates(),
+        watermark=now,
+        inner_watermark=now,
+        upper=None,
     )
     return made, len(world)
 

@@ -31,7 +31,7 @@ from presage.storage import committer
 from presage.storage import failpoints as point
 from presage.storage.chunks import Shape
 from property.query_texts import BASE, DECLARATIONS, RELATIONS, SECOND, START, queries, worlds
-from property.test_standing_queries import as_micros, comparable
+from property.test_live_queries import as_micros, comparable
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
 from reference.plans import Row, World, evaluate
@@ -223,7 +223,8 @@ class Life:
         world = self.world()
         job = self.home.standing.job
         for number in self.numbers:
-            statement, place = job.statements[number], job.place(job.statements[number])
+            statement = job.statements[number]
+            watermark = job.position_of(statement).watermark
             query = self.bound(statement)
             assert not statement.error, statement.error
             made = shown(Deployment(self.home.standing, number).table().to_pylist(), query)
@@ -232,7 +233,7 @@ class Life:
             if number in self.ended:
                 assert made == self.rows[number]
             else:
-                silence = max([place.clock, *(e[TIME] for rows in world.streams.values() for e in rows)])
+                silence = max([watermark, *(e[TIME] for rows in world.streams.values() for e in rows)])
                 whole = evaluate(query.plan, world, query.upper, silence + 10 * SECOND)
                 expected = shown(whole, query)
                 assert made == expected[: len(made)], statement.text
@@ -240,7 +241,7 @@ class Life:
                 if statement.status == FINISHED:
                     assert made == expected, statement.text
                 elif drained and statement.status == RUNNING and not waits:
-                    assert made == shown([r for r in whole if r[TIME] <= place.clock], query), statement.text
+                    assert made == shown([r for r in whole if r[TIME] <= watermark], query), statement.text
                     count("rows" if made else "no rows")
             self.rows[number] = made
             if statement.status not in (RUNNING, FINISHED):

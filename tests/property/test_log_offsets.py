@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from presage.storage import Log, SourceOffsets, committer
 from presage.storage import failpoints as point
-from presage.storage.offsets import Numbering
+from presage.storage.offsets import PartitionOffsets
 from recovery.crashing import Crash, CrashAt, MemoryDisk, crash, row, stream
 
 # Nothing is late here: what is taken and when is the question.
@@ -89,7 +89,7 @@ def test_a_numbering_is_the_model_in_ranges(history: list[Any], start: int | Non
             if not given:
                 continue
             if numbering is None:
-                numbering = Numbering.begin(min(given) if start is None else start)
+                numbering = PartitionOffsets.begin(min(given) if start is None else start)
             split = [[o for o in given if (o in bad) is flag] for flag in (False, True)]
             verdict = numbering.arrive(*(np.array(part, np.int64) for part in split))
             fresh = [o for o in given if o not in model.arrived]

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.execution.steps import Book, StepContext, run_root, schema_of
+from presage.execution.steps import OperatorStates, StepContext, run_root, schema_of
 from presage.lang import parse_statement
 from presage.live.program import compile_program
 from presage.model.operator_state import State
@@ -77,7 +77,7 @@ def rows_of(workspace: Workspace, text: str, several: list[Update], cuts: list[i
     query = parse_statement(text)
     bound = workspace.bind(query)  # type: ignore[arg-type]
     program = compile_program(bound, workspace.optimize(bound).plan, 1)
-    book, made, before = Book(), [], -1
+    operator_states, made, before = OperatorStates(), [], -1
     for clock in [*sorted(cuts), None]:
 
         def read(scan: Scan, low: int = before, high: int | None = clock) -> pa.Table:
@@ -86,10 +86,12 @@ def rows_of(workspace: Workspace, text: str, several: list[Update], cuts: list[i
         last = clock is None
         moment = end if clock is None else clock
         context = StepContext(
-            read, Evaluator({}), {}, OPERATORS, program.places, book, moment, moment, program.upper, last
+            read, Evaluator({}), {}, OPERATORS, program.places, operator_states, moment, moment, program.upper, last
         )
         made.append(run_root(program.plan, context).table)
-        book = Book({place: State.from_bytes(state.to_bytes()) for place, state in book.states.items()})
+        operator_states = OperatorStates(
+            {place: State.from_bytes(state.to_bytes()) for place, state in operator_states.by_place.items()}
+        )
         before = before if clock is None else clock
     return [dict(row) for table in made for row in table.select([c.name for c in program.columns]).to_pylist()]
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from presage.columnar.evaluate import Evaluator
 from presage.execution.steps import schema_of
 from presage.lang import parse_statement
+from presage.operators.recall.deployed import present_rows
 from presage.operators.recall.nodes import Recall
-from presage.operators.recall.present_rows import present_rows
 from presage.operators.recall.questions import EVER
+from presage.operators.recall.retained import Retained
 from presage.plan.nodes import SEQ, TIME
-from presage.plan.retained import Retained
 from property.test_recalled import (
     SECOND,
     SMALL,

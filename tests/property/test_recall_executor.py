@@ -64,7 +64,7 @@ def test_turns_and_lives_do_not_change_the_last_rows(name: str, world: World, sa
         if step in (0, 2):
             desk.take(events.slice(0, half) if step == 0 else events.slice(half))
         if step < len(said) and said[step]:
-            desk.hear([RecallControl(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
+            desk.apply([RecallControl(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
         turn = desk.turn()
         made += [turn] if turn is not None else []
         state = desk.state().to_bytes()
@@ -83,7 +83,7 @@ def test_a_cancelled_event_is_not_told_of_again() -> None:
     desk.take(events)
     assert desk.turn() is not None
     (task,) = [task for task in desk.scheduler.tasks() if not task.has_ended]
-    desk.hear([RecallControl("cancel", task.event)])
+    desk.apply([RecallControl("cancel", task.event)])
     assert desk.turn() is None
     assert not desk.cohorts
 
@@ -127,7 +127,7 @@ def test_history_that_is_read_beside_the_steps_gives_the_same_last_rows(
         if taken < 2 and step >= 2 * taken:
             desk.take(events.slice(0, half) if taken == 0 else events.slice(half))
         if step < len(said) and said[step]:
-            desk.hear([RecallControl(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
+            desk.apply([RecallControl(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
         turn = desk.turn()
         if step < len(lost) and lost[step]:
             continue  # the step was never published, but memory knows of it
@@ -149,9 +149,9 @@ def test_an_event_that_is_cancelled_while_its_history_is_read_is_not_told_of() -
     assert desk.turn() is None, "one is read at a time"
     assert len(threads.open) == 1
     one, other = [task.event for task in desk.scheduler.tasks()]
-    again = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0, None, desk.beside, threads)
+    again = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0, None, desk.reads, threads)
     again.restore(State.from_bytes(desk.state().to_bytes()))
-    again.hear([RecallControl("cancel", one)])
+    again.apply([RecallControl("cancel", one)])
     threads.go_on()
     assert again.turn() is None, "the answers were for both: the other one asks anew"
     threads.go_on()

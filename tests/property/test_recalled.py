@@ -23,12 +23,12 @@ from presage.model.time import to_micros
 from presage.operators.recall import answers as driver
 from presage.operators.recall.answers import aggregates_of
 from presage.operators.recall.history_chunks import Chunk
-from presage.operators.recall.nodes import Recall, Recalled, Select, is_relation
+from presage.operators.recall.nodes import Recall, Recalled, Select
 from presage.operators.recall.partial import parts_of
 from presage.operators.recall.progress import History, Progress
 from presage.operators.recall.questions import BEFORE, EVENT, EVER, HIGH, LOW, Questions
 from presage.plan.expr import AggregateCall
-from presage.plan.nodes import SEQ, TIME, Scan
+from presage.plan.nodes import SEQ, TIME, RelationScan, Scan
 from presage.workspace import Workspace
 from reference.expressions import evaluate
 from reference.recalled import ARRIVED, WHEN, Past, Row, groups_of, joined, recalled
@@ -132,7 +132,7 @@ def histories(node: Recall, world: World) -> dict[int, list[Row]]:
     for number, source in enumerate(node.histories):
         names = [c.name for c in source.columns]
         attributes = [name.partition(".")[2] for name in names]
-        if is_relation(source):
+        if isinstance(source, RelationScan):
             rows = [dict(zip(("k", "room"), values, strict=True)) for values in RELATION]
         else:
             rows = [
@@ -181,7 +181,7 @@ class Answering:
         if parts:
             return _parts(select, found)
         named = [(each.name, each.expr.type) for each in (*select.groups, *select.calls)]
-        named += [(q.name, q.type) for q in select.asked if q.late]
+        named += [(q.name, q.type) for q in select.subqueries if q.late]
         return _table(found, [(EVENT, pa.int64()), *((name, to_arrow(kind)) for name, kind in named)])
 
 

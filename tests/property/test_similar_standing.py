@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from presage.columnar.evaluate import Evaluator
-from presage.execution.steps import Book, StepContext, run, schema_of
+from presage.execution.steps import OperatorStates, StepContext, run, schema_of
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.lang import parse_statement
 from presage.live.program import Program, compile_program
@@ -245,27 +245,27 @@ class Life:
             if action
             else []
         )
-        book = Book({place: State.from_bytes(data) for place, data in self.states.items()})
+        operator_states = OperatorStates({place: State.from_bytes(data) for place, data in self.states.items()})
         context = StepContext(
             lambda _: table_of(scan, rows),
             Evaluator({}),
             {},
             OPERATORS,
             self.program.places,
-            book,
+            operator_states,
             clock,
             clock,
             compiled=self.compiled,
-            said=said,
+            recall_commands=said,
             histories=lambda node: archive_of(node, world, position),
-            later=self.later if world.beside else None,
+            read_later=self.later if world.beside else None,
         )
         made = run(self.recalling, context).table
         if number < len(world.fails) and world.fails[number]:
             return  # nothing of it has happened, whatever memory says
         self.first_clock = clock if self.first_clock is None else self.first_clock
         sampled = {SAMPLED: self.sampled}  # events come before the background
-        self.states |= {place: book.states[place].to_bytes() for place in book.changed}
+        self.states |= {place: operator_states.by_place[place].to_bytes() for place in operator_states.changed}
         self.released |= {row[ARRIVED] for row in rows}
         self.cancelled |= {one.event for one in said if one.action == "cancel"}
         self.made += [

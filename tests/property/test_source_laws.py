@@ -23,7 +23,7 @@ from presage.plan.nodes import TIME
 from presage.sources import file_reader, files
 from property.query_texts import SECOND, START
 from property.test_live_laws import POINTS, SMALL, moment, shown
-from property.test_standing_queries import as_micros
+from property.test_live_queries import as_micros
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
 from reference.plans import Row, World, evaluate

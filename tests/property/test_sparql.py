@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.model.text import Span
-from presage.operators.knowledge import sparql as s
+from presage.operators.knowledge import sparql_syntax as s
+from presage.operators.knowledge.sparql_parser import parse_group
+from presage.operators.knowledge.sparql_printer import print_group
+from presage.operators.knowledge.sparql_simplify import simplified
 from property.sparql_texts import HEAD, PIECES, PREFIXES, TRIPLES, graphs, group_texts, triple_texts
 from property.sparql_trees import group_trees
 
@@ -15,7 +18,7 @@ from property.sparql_trees import group_trees
 def parsed(text: str, start: int = 0) -> s.Group | Span:
     """The tree, or the place at which the text is refused."""
     try:
-        return s.parse_group(text, PREFIXES, start)
+        return parse_group(text, PREFIXES, start)
     except s.SparqlError as refusal:
         return refusal.span
 
@@ -46,23 +49,23 @@ def stored(graph: list[ox.Quad]) -> ox.Store:
 
 @given(group_trees())
 def test_what_is_printed_is_parsed_to_the_same_tree(tree: s.Group) -> None:
-    assert s.parse_group(s.print_group(tree), {}) == tree
+    assert parse_group(print_group(tree), {}) == tree
 
 
 @given(group_trees())
 def test_what_is_printed_is_taken_by_the_evaluator(tree: s.Group) -> None:
-    ask(ox.Store(), s.print_group(tree))
-    ask(ox.Store(), s.print_group(s.simplified(tree)))
+    ask(ox.Store(), print_group(tree))
+    ask(ox.Store(), print_group(simplified(tree)))
 
 
 @given(group_trees())
 def test_simplified_leaves_no_sequence_and_no_inverse_on_top(tree: s.Group) -> None:
-    simple = s.simplified(tree)
+    simple = simplified(tree)
     # A sub-select stays as it is.
     outer = s.mapped(simple, lambda node: s.Values((), ()) if isinstance(node, s.SubSelect) else node)
     for node in s.walk(outer):
         assert not isinstance(node, s.Triple) or not isinstance(node.predicate, s.Sequence | s.Inverse)
-    assert s.simplified(simple) == simple
+    assert simplified(simple) == simple
     assert simple.variables() == tree.variables()
     assert s.visible(simple) == s.visible(tree)
 
@@ -76,18 +79,18 @@ def test_printed_and_simplified_have_the_solutions_of_what_was_written(text: str
         assert wanted is None
         return
     assert wanted is not None
-    assert ask(store, s.print_group(tree)) == wanted
-    assert ask(store, s.print_group(s.simplified(tree))) == wanted
-    assert s.parse_group(s.print_group(tree), {}) == tree
+    assert ask(store, print_group(tree)) == wanted
+    assert ask(store, print_group(simplified(tree))) == wanted
+    assert parse_group(print_group(tree), {}) == tree
 
 
 @given(triple_texts(), graphs)
 def test_triples_alone_have_the_solutions_of_what_was_written(text: str, graph: list[ox.Quad]) -> None:
     store = stored(graph)
-    tree = s.parse_group(text, PREFIXES)
+    tree = parse_group(text, PREFIXES)
     wanted = ask(store, text, HEAD)
-    assert ask(store, s.print_group(tree)) == wanted
-    assert ask(store, s.print_group(s.simplified(tree))) == wanted
+    assert ask(store, print_group(tree)) == wanted
+    assert ask(store, print_group(simplified(tree))) == wanted
 
 
 @given(st.lists(PIECES, max_size=14).map(" ".join) | st.lists(PIECES, max_size=8).map("".join) | st.text(max_size=12))
@@ -96,9 +99,9 @@ def test_a_soup_of_tokens_is_refused_with_a_place_or_means_something(text: str) 
     if isinstance(tree, Span):
         assert 100 <= tree.start < tree.end <= 100 + len(text) + 1
         return
-    assert s.parse_group(s.print_group(tree), {}) == tree
+    assert parse_group(print_group(tree), {}) == tree
     # What the evaluator refuses, it refuses as a text: nothing else is raised.
-    asked(ox.Store(), s.print_group(tree))
+    asked(ox.Store(), print_group(tree))
 
 
 @given(group_texts(), st.integers(0, 200), PIECES)
@@ -112,4 +115,4 @@ def test_one_piece_too_many_is_refused_with_a_place_or_read_as_the_evaluator_rea
         return
     store = stored(TRIPLES)
     wanted = asked(store, text, HEAD)
-    assert wanted is None or asked(store, s.print_group(tree)) == wanted
+    assert wanted is None or asked(store, print_group(tree)) == wanted

@@ -29,7 +29,7 @@ SHARE = settings(max_examples=settings().max_examples // 4, deadline=None, suppr
 SMALL = (
     (live_rows, "LEAST_ROWS", 1),
     (live_rows, "LEAST_TIMES", 0),
-    (live_rows, "LEAST_TOLD", 1),
+    (live_rows, "LEAST_RECORDED", 1),
     (live_rows, "MOST_TOUCHED", 1.0),
     (state_changes, "ROWS_WORTH_A_LOOK", 1),
 )

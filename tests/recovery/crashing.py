@@ -16,7 +16,7 @@ from presage.model.types import LONG, TIMESTAMP
 from presage.storage import Log
 from presage.storage.columns import SEQ, TIME
 from presage.storage.delta import LiveFile, _from_stats
-from presage.storage.failpoints import CrashPoints
+from presage.storage.failpoints import Failpoints
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 
@@ -36,7 +36,7 @@ class Crash(BaseException):
     """The process is gone. No handler of the program may run, so it is no Exception."""
 
 
-class CrashAt(CrashPoints):
+class CrashAt(Failpoints):
     """Dies when a point is reached for the k-th time."""
 
     def __init__(self, point: str = "never", k: int = 1) -> None:

@@ -19,10 +19,10 @@ from presage.live.statement import Statement
 from presage.live.statement_compiler import StatementCompiler
 from presage.model.catalog import Catalog, EventType
 from presage.storage import Log
-from presage.storage.catalog_codec import keep
+from presage.storage.catalog_codec import save_declaration
 from presage.storage.columns import SEQ
 from presage.storage.delta import DeltaTables
-from presage.storage.failpoints import CrashPoints
+from presage.storage.failpoints import Failpoints
 from presage.storage.home import DERIVED
 from presage.storage.relations import relation_table
 from presage.workspace import Workspace
@@ -39,7 +39,7 @@ class Living:
         self,
         home: Path,
         disk: MemoryDisk | None = None,
-        points: CrashPoints | None = None,
+        points: Failpoints | None = None,
         now: int | None = None,
         roots: Sequence[Path] = (),
         **job: Any,
@@ -67,7 +67,7 @@ class Living:
         self.job = Job(self.log, relations, self.stream, **job)
         compiler = StatementCompiler(self.workspace, shards=shards)
         return DeploymentRegistry(
-            self.log, self.job, compiler, relations, lambda columns, table: table, subscribe=subscribe
+            self.log, self.job, compiler, relations, lambda columns, table, remarks: table, subscribe=subscribe
         )
 
     @property
@@ -78,7 +78,7 @@ class Living:
         for statement in self.workspace.parse(text).statements:
             before, after = self.catalog, self.workspace.declare(statement)
             name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
-            _, extra = keep(self.log.home.path, name, before, after)
+            _, extra = save_declaration(self.log.home.path, name, before, after)
             self.log.append_catalog(
                 "create",
                 type(statement).__name__,

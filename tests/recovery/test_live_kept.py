@@ -11,15 +11,29 @@ import pytest
 
 from presage.errors import PresageError
 from presage.storage.home import FORMAT, FORMAT_FILE
-from recovery.keep_home import JOB, KEPT, begin, go_on
+from recovery.keep_home import JOB, KEPT, begin, begin_capabilities, go_on, go_on_with_capabilities
 from recovery.living import Living
+from recovery.recalling import recalling_home
+from recovery.ticks import CAPABILITIES
 
-HOMES = sorted(path.name for path in KEPT.iterdir())
+HOMES = sorted(path.name for path in KEPT.glob("format-*"))
 
 
 @pytest.fixture(params=HOMES)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return Path(shutil.copytree(KEPT / request.param, tmp_path / "home"))
+
+
+def test_states_of_every_capability_are_read_under_their_old_names(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(KEPT / "capabilities-1", tmp_path / "home"))
+    with recalling_home(folder, **JOB) as kept, recalling_home(tmp_path / "fresh", **JOB) as fresh:
+        begin_capabilities(fresh)
+        assert kept.states().keys() == fresh.states().keys() != set()
+        for each in (kept, fresh):
+            go_on_with_capabilities(each)
+        for name in CAPABILITIES:
+            assert kept.rows(name) == fresh.rows(name) != [], name
+        assert not [d for d in kept.standing.values() if d.status.last_error], "no state had to be computed again"
 
 
 def test_there_is_a_home_of_this_version() -> None:

@@ -21,8 +21,8 @@ from presage.operators.knowledge.contexts import read_context
 from presage.operators.knowledge.library import Library
 from presage.storage import Log, committer
 from presage.storage import failpoints as point
-from presage.storage.catalog_codec import keep, latest_knowledge, recall
-from presage.storage.failpoints import CrashPoints
+from presage.storage.catalog_codec import latest_knowledge, restore_declaration, save_declaration
+from presage.storage.failpoints import Failpoints
 from presage.workspace import Workspace
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
@@ -106,7 +106,7 @@ class Knowing(Living):
         folder: Path,
         home: Path,
         disk: MemoryDisk | None = None,
-        points: CrashPoints | None = None,
+        points: Failpoints | None = None,
         shards: int = 1,
         **job: Any,
     ) -> None:
@@ -129,7 +129,9 @@ class Knowing(Living):
                     continue
                 for statement in self.workspace.parse(entry.text).statements:
                     self.workspace.catalog = self.workspace.declare(statement, again=True)
-                self.workspace.catalog, _ = recall(home, self.catalog, entry, latest_knowledge(entries), read_context)
+                self.workspace.catalog, _ = restore_declaration(
+                    home, self.catalog, entry, latest_knowledge(entries), read_context
+                )
         except BaseException:
             self.log.home.unlock()
             raise
@@ -145,7 +147,7 @@ class Knowing(Living):
 
             def change(statement: Any = statement, before: Any = before, after: Any = after) -> None:
                 name = statement.name
-                _, extra = keep(self.log.home.path, name, before, after)
+                _, extra = save_declaration(self.log.home.path, name, before, after)
                 action = "refresh" if isinstance(statement, RefreshKnowledge) else "create"
                 creates = after.loadable(besides=before)
                 kind = type(statement).__name__
@@ -176,7 +178,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def begun(folder: Path, home: Path, disk: MemoryDisk, points: CrashPoints | None = None, **job: Any) -> Knowing:
+def begun(folder: Path, home: Path, disk: MemoryDisk, points: Failpoints | None = None, **job: Any) -> Knowing:
     (folder / "world.ttl").write_text(FIRST)
     made = Knowing(folder, home, disk, points, **job)
     made.declare(DECLARED)
@@ -444,7 +446,7 @@ def test_a_join_of_windows_cannot_go_on_with_other_knowledge(folder: Path, tmp_p
         home.drain()
         status = home.standing["some"].status
         assert status.state == "failed"
-        assert "pairs that were made by what was known before" in (status.last_error or "")
+        assert "pairs that were joined by the old knowledge" in (status.last_error or "")
 
 
 def test_knowledge_that_a_statement_could_not_be_understood_without_stays(folder: Path, tmp_path: Path) -> None:
@@ -452,7 +454,7 @@ def test_knowledge_that_a_statement_could_not_be_understood_without_stays(folder
     with begun(folder, tmp_path / "home", disk) as home:
         home.deploy(X + "SELECT e.x:flow AS flow FROM Volume AS e WHERE PATH { ?e x:source/x:in ?room }", "lost")
         home.deploy(X + STATEMENTS["offices"], "offices")
-        with pytest.raises(PresageError, match="'lost' could not be understood without it") as caught:
+        with pytest.raises(PresageError, match="without them 'lost' cannot be bound") as caught:
             home.refresh(LESS)
         assert caught.value.code == "KNOWLEDGE_NEEDED"
     with Knowing(folder, tmp_path / "home", disk) as home:

@@ -24,7 +24,7 @@ NAMES = ("filter", "window", "join", "batch", "rated", "hot", "over", "past")
 @pytest.fixture(autouse=True)
 def _small_states_change_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_delta, "ROWS_WORTH_A_LOOK", 1)
-    for constant in ("LEAST_ROWS", "LEAST_TIMES", "LEAST_TOLD", "MOST_TOUCHED"):
+    for constant in ("LEAST_ROWS", "LEAST_TIMES", "LEAST_RECORDED", "MOST_TOUCHED"):
         monkeypatch.setattr(live_rows, constant, 1)
 
 

@@ -137,7 +137,7 @@ def test_a_load_that_fails_leaves_no_file_and_no_gap(tmp_path: Path, monkeypatch
 
         with monkeypatch.context() as patch:
             patch.setattr("presage.storage.journal.Journal.write", full)
-            with pytest.raises(PresageError, match=r"no space.*\n.*nothing .* has happened"):
+            with pytest.raises(PresageError, match=r"no space.*\n.*nothing has been written"):
                 log.append(TICK, BAD)
         assert data_files(tmp_path / "home") == []
         assert log.append(TICK, ON_TIME).first_seq == 1

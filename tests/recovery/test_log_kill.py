@@ -19,7 +19,7 @@ from recovery.crashing import row, stream
 from presage.storage import Log
 from presage.storage import failpoints
 
-class Kill(failpoints.CrashPoints):
+class Kill(failpoints.Failpoints):
     tables = 0
     def reach(self, point):
         self.tables += point == failpoints.TABLE_COMMITTED

@@ -26,6 +26,22 @@ MATCHING = {
     "silent": "SELECT a.sym, a.price FROM PATTERN "
     "[ EVERY a=Tick -> (timer:interval(3 sec) AND NOT Quote(sym = a.sym)) ]",
 }
+# What the other capabilities keep in their states.
+UNCERTAIN_STREAMS = """
+CREATE STREAM Seen (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (person) PROBABILISTIC (place)
+  WITH (max_delay = '2 sec');
+CREATE STREAM Car (car STRING, x DOUBLE, at TIMESTAMP) EVENT TIME at KEY (car)
+  PREDICTED (x) WITH (threshold = 25, period = '30 sec', max_delay = '2 sec');
+"""
+CAPABILITIES = MATCHING | {
+    "sequence": "SELECT p FROM SEQUENCE [ Seen(p, 'office') ; Seen(p, 'hall')+{p} ; Seen(p, 'coffee') ]",
+    "near": "SELECT a.car, b.car AS other FROM PREDICTED Car a JOIN PREDICTED Car b ON ABS(a.x - b.x) <= 100 "
+    "WHERE a.car = 'c1' AND b.car = 'c2'",
+    "recall": "SELECT t.sym, r.n, r.s FROM Tick t RECALL LAST 10 sec "
+    "( SELECT count(*) AS n, sum(q.bid) AS s FROM Quote q WHERE q.sym = t.sym ) AS r",
+    "similar": "SELECT t.sym, s.rank, s.sym AS other FROM Tick t "
+    "RECALL SIMILAR 2 ( CONTEXT SELECT q.sym FROM Quote q WINDOW 3 sec ) AS s",
+}
 OTHER_WINDOW = "SELECT sym, min(price) AS p FROM Tick#length(2) GROUP BY sym"
 
 
@@ -42,3 +58,17 @@ def ticks(first: int, count: int) -> list[dict[str, Any]]:
 
 def quotes(first: int, count: int) -> list[dict[str, Any]]:
     return [{"sym": "abc"[i % 3], "bid": i / 4, "at": at(first + i)} for i in range(count)]
+
+
+def sightings(first: int, count: int) -> list[dict[str, Any]]:
+    """A person a second, who is in one of two places."""
+    return [
+        {"person": "ab"[i % 2], "place": place, "probability": chance, "at": at(first + i)}
+        for i in range(count)
+        for place, chance in zip(("office", "hall", "coffee")[i % 3 : i % 3 + 2], (0.5, 0.25), strict=False)
+    ]
+
+
+def cars(first: int, count: int) -> list[dict[str, Any]]:
+    """Two cars that meet again and again."""
+    return [{"car": f"c{1 + i % 2}", "at": at(first + i), "x_value": 40.0 * i, "x_rate": 9.0 - i} for i in range(count)]

@@ -66,7 +66,7 @@ def main(home: str, first: str, loads: str, point: str = "never", k: str = "1") 
     from presage.storage import failpoints
 
     kill = Kill(point, int(k))
-    failpoints.CrashPoints.reach = lambda _, point: kill.reach(point)  # type: ignore[method-assign]
+    failpoints.Failpoints.reach = lambda _, point: kill.reach(point)  # type: ignore[method-assign]
     with Engine(home=home) as engine:
         engine.spark  # noqa: B018 (the session is started before time is taken)
         begin(engine.catalog.types, engine.execute, engine.deploy)

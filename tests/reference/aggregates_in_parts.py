@@ -8,10 +8,23 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
+
+from presage.functions.aggregates.parts import COUNT, HIGH, LOW
 from presage.operators.recall.partial import Aggregate
 from reference.window_aggregates import key_of, rank, total
 
 Row = dict[str, Any]
+
+
+def no_parts(keys: pa.Table, aggregates: Sequence[Aggregate]) -> pa.Table:
+    """Parts of no rows, for each key."""
+    columns = {name: keys.column(name) for name in keys.column_names}
+    for aggregate in aggregates:
+        for kind, (name, data_type) in zip(aggregate.kinds, aggregate.partial_columns().items(), strict=True):
+            zeros = pa.array([0] * keys.num_rows, pa.int64())
+            columns[name] = zeros if kind in (COUNT, HIGH, LOW) else pa.nulls(keys.num_rows, data_type)
+    return pa.table(columns)
 
 
 def values_by_key(

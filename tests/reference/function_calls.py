@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from presage.functions.resolve import constants_of, families, resolve_function
+from presage.functions.resolve import constants_of, resolve_function
+from presage.functions.scalars import FAMILIES
 from presage.functions.scalars.entry import Entry
 from presage.functions.signatures import Variable, parse_signature
 from presage.model import types as t
@@ -129,7 +130,7 @@ def column_name(data_type: DataType, copy: int) -> str:
 
 
 def all_calls() -> list[SampleCall]:
-    return [call for entries in families().values() for entry in entries for call in calls_of(entry)]
+    return [call for entries in FAMILIES.values() for entry in entries for call in calls_of(entry)]
 
 
 def calls_of(entry: Entry) -> list[SampleCall]:

@@ -47,7 +47,7 @@ def recall_rows(interpreter: Any, node: Recall) -> list[Row]:
         names = order_columns(depth + 2)
         for place, row in enumerate(recalled(node, event, past)):
             order = {name: event[name] for name in (TIME, SEQ, *names[:depth])} | {names[depth]: 1, names[-1]: place}
-            made.append({**order, **row, **{f.name: said[f.name] for f in node.said}})
+            made.append({**order, **row, **{f.name: said[f.name] for f in node.revision_columns}})
     return made
 
 

@@ -11,7 +11,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from presage.model.types import LONG
-from presage.operators.recall.nodes import Asked, Recall, Recalled, Select, Source
+from presage.operators.recall.nodes import Recall, Recalled, Select, Source, Subquery
 from presage.plan.expr import AggregateCall, Expr
 from presage.plan.nodes import Named
 from reference.aggregates_in_parts import of_values
@@ -95,7 +95,7 @@ def joined(select: Select, event: Row, past: Past) -> list[Row]:
         taken = WHEN if source.is_stream and not timed else None
         rows = [made for row in rows for made in _with_source(row, source, event, past, keep_place=taken is not None)]
         timed = timed or source.is_stream
-    rows = [row | {a.name: answer(a, row, event, past) for a in select.asked if not a.late} for row in rows]
+    rows = [row | {a.name: answer(a, row, event, past) for a in select.subqueries if not a.late} for row in rows]
     return [row for row in rows if select.where is None or evaluate(select.where, row) is True]
 
 
@@ -114,7 +114,7 @@ def _with_source(row: Row, source: Source, event: Row, past: Past, keep_place: b
     return both or ([row | dict.fromkeys(names) | place] if source.outer else [])
 
 
-def answer(asked: Asked, row: Row, event: Row, past: Past) -> Any:
+def answer(asked: Subquery, row: Row, event: Row, past: Past) -> Any:
     """Of a select in a term."""
     found = answers(asked.select, event, replace(past, scale=1.0))
     if asked.kind == "exists":
@@ -142,7 +142,7 @@ def groups_of(select: Select, rows: list[Row], event: Row, past: Past) -> list[R
     for members in groups.values():
         one = event | {g.name: evaluate(g.expr, members[0]) for g in select.groups}
         one |= {call.name: _extrapolated(call, members, past.scale) for call in select.calls}
-        made.append(one | {a.name: answer(a, one, event, past) for a in select.asked if a.late})
+        made.append(one | {a.name: answer(a, one, event, past) for a in select.subqueries if a.late})
     return made
 
 

@@ -1,1 +1,1 @@
-"""Syntax tree -> bound, typed plan: names, types, bounds, declarations. Rooms bind their clauses with these parts."""
+"""Names, scopes and types of expressions, shared by the binders of all capabilities."""

@@ -1,15 +1,14 @@
-"""Syntax of terms and conditions -> bound, typed expressions, with SQL's null logic."""
+"""The binder of expressions: from syntax to typed plan expressions, with SQL's null logic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from presage.analyze.binary_operators import arithmetic, comparable, described
-from presage.analyze.coerce import cast_to, coerce_literal
-from presage.analyze.epl_names import SEVERAL, refuse_method
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
+from presage.analyze.type_rules import arithmetic, cast_to, coerce_literal, comparable, described
 from presage.errors import did_you_mean, error
 from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
+from presage.functions.epl_functions import refuse_method
 from presage.functions.resolve import check_known, constants_of, is_function, resolve_function
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable
@@ -22,7 +21,7 @@ COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
 class ExpressionBinder:
-    """Binds the expressions of one query. `no_aggregates_in` names a clause where none may stand."""
+    """Binds the expressions of one query. `no_aggregates_in` names a clause that allows no aggregates."""
 
     def __init__(self, scope: Scope, no_aggregates_in: str = "") -> None:
         self.scope = scope
@@ -53,22 +52,18 @@ class ExpressionBinder:
         }
 
     def bind(self, node: s.Expr) -> e.Expr:
-        """An expression that is a value: a duration that does not stand beside a time is a number of seconds."""
+        """An expression as a value: a duration becomes a number of seconds."""
         bound = self.bind_term(node)
         if not isinstance(bound, e.Duration):
             return bound
         if bound.months:
-            raise error(
-                "UNSUPPORTED",
-                node.span,
-                what="a month",
-                where="as a number of seconds: months differ in length",
-                fix="compare times, as in b.at < a.at + 1 month, or write 30 days",
-            )
+            where = "as a number of seconds: months differ in length"
+            fix = "compare times, as in b.at < a.at + 1 month, or write 30 days"
+            raise error("UNSUPPORTED", node.span, what="a month", where=where, fix=fix)
         return e.Constant(t.DOUBLE, bound.micros / 1e6, span=bound.span)
 
     def bind_term(self, node: s.Expr) -> e.Expr:
-        """An expression, or a Duration."""
+        """An expression; a duration stays a Duration."""
         return self._binders[type(node)](node)
 
     def condition(self, node: s.Expr, where: str) -> e.Expr:
@@ -86,14 +81,8 @@ class ExpressionBinder:
             return e.Constant(t.BOOLEAN, value, span=node.span)
         if isinstance(value, int):
             if value > LONG_MAX:
-                raise error(
-                    "BAD_VALUE",
-                    node.span,
-                    what="the number",
-                    found=value,
-                    expected=f"at most {LONG_MAX}",
-                    fix="write it with a decimal point to make it a DOUBLE",
-                )
+                expected, fix = f"at most {LONG_MAX}", "write it with a decimal point to make it a DOUBLE"
+                raise error("BAD_VALUE", node.span, what="the number", found=value, expected=expected, fix=fix)
             return e.Constant(t.INT if value <= INT_MAX else t.LONG, value, span=node.span)
         if isinstance(value, float):
             return e.Constant(t.DOUBLE, value, span=node.span)
@@ -112,43 +101,29 @@ class ExpressionBinder:
         if isinstance(node.base, s.Name):
             item = self.scope.item(node.base.name)
             if item is not None and item.repeated:
-                raise error(
-                    "TYPE_MISMATCH",
-                    node.span,
-                    what=f"the attribute '{node.name}'",
-                    expected="one event",
-                    found=f"'{item.alias}', which holds several",
-                    fix=f"write {item.alias}[0].{node.name}",
-                )
+                what, several = f"the attribute '{node.name}'", f"'{item.alias}', which holds several"
+                fix = f"write {item.alias}[0].{node.name}"
+                raise error("TYPE_MISMATCH", node.span, what=what, expected="one event", found=several, fix=fix)
             if item is not None:
                 column = item.column(node.name, node.span)
                 if column is None:
-                    raise error(
-                        "UNKNOWN_ATTRIBUTE",
-                        node.span,
-                        owner=item.title,
-                        name=node.name,
-                        fix=did_you_mean(node.name, [n for n, _ in item.attributes]),
-                    )
+                    fix = did_you_mean(node.name, [n for n, _ in item.attributes])
+                    raise error("UNKNOWN_ATTRIBUTE", node.span, owner=item.title, name=node.name, fix=fix)
                 return column
             if all(i.find(node.base.name) is None for i in self.scope.items):
                 known = [i.alias for i in self.scope.items] + [n for i in self.scope.items for n, _ in i.attributes]
                 renamed = next((i.alias for i in self.scope.items if i.title.endswith(f"'{node.base.name}'")), None)
-                fix = f"it goes by its alias here: {renamed}.{node.name}" if renamed else ""
-                raise error(
-                    "UNKNOWN_ALIAS", node.base.span, name=node.base.name, fix=fix or did_you_mean(node.base.name, known)
-                )
+                fix = f"use its alias: {renamed}.{node.name}" if renamed else did_you_mean(node.base.name, known)
+                raise error("UNKNOWN_ALIAS", node.base.span, name=node.base.name, fix=fix)
         base = self.bind(node.base)
         if not isinstance(base.type, StructOf):
-            raise error(
-                "TYPE_MISMATCH", node.span, what=f"the access '.{node.name}'", expected="a STRUCT", found=base.type
-            )
+            what = f"the access '.{node.name}'"
+            raise error("TYPE_MISMATCH", node.span, what=what, expected="a STRUCT", found=base.type)
         found = base.type.field(node.name)
         if found is None:
             known = [n for n, _ in base.type.fields]
-            raise error(
-                "UNKNOWN_ATTRIBUTE", node.span, owner=str(base.type), name=node.name, fix=did_you_mean(node.name, known)
-            )
+            fix = did_you_mean(node.name, known)
+            raise error("UNKNOWN_ATTRIBUTE", node.span, owner=str(base.type), name=node.name, fix=fix)
         return e.FieldOf(found, base, node.name, span=node.span)
 
     def _index(self, node: s.Index) -> e.Expr:
@@ -167,32 +142,21 @@ class ExpressionBinder:
                     "TYPE_MISMATCH", node.index.span, what="the map's key", expected=base.type.key, found=index.type
                 )
             return e.ElementOf(base.type.value, base, cast_to(key, base.type.key), span=node.span)
-        raise error(
-            "TYPE_MISMATCH",
-            node.span,
-            what="the access [ ]",
-            expected="an ARRAY or a MAP",
-            found=base.type,
-            fix=one_event_fix(self._item_of(node.base)),
-        )
+        expected, fix = "an ARRAY or a MAP", one_event_fix(self._item_of(node.base))
+        raise error("TYPE_MISMATCH", node.span, what="the access [ ]", expected=expected, found=base.type, fix=fix)
 
     def _item_of(self, node: s.Expr) -> ScopeItem | None:
         return self.scope.item(node.name) if isinstance(node, s.Name) else None
 
     def _list(self, node: s.Expr) -> e.Expr:
-        """What an event is taken of: before `[` and `.lastOf()` a repeated tag goes before an attribute of its name."""
+        """The operand of `[…]` and `.lastOf()`: a repeated tag takes precedence over an attribute of its name."""
         item = self._item_of(node)
         if item is None or not item.repeated:
             return self.bind(node)
         for other in self.scope.items:
             if isinstance(other.find(item.alias), ArrayOf | MapOf):
-                raise error(
-                    "AMBIGUOUS_NAME",
-                    node.span,
-                    name=item.alias,
-                    fix=f"another tag than '{item.alias}'",
-                    candidates=f"{item.title} or an attribute of {other.title}",
-                )
+                fix, candidates = f"another tag than '{item.alias}'", f"{item.title} or an attribute of {other.title}"
+                raise error("AMBIGUOUS_NAME", node.span, name=item.alias, fix=fix, candidates=candidates)
         return item.as_struct(node.span)
 
     def _method(self, node: s.Method) -> e.Expr:
@@ -200,31 +164,19 @@ class ExpressionBinder:
         name = node.name.lower()
         if name not in ("firstof", "lastof"):
             refuse_method(node.name, node.span, is_function(name) or is_aggregate(name))
-            raise error(
-                "UNKNOWN_FUNCTION", node.span, name=node.name, fix=did_you_mean(node.name, ["firstOf", "lastOf"])
-            )
+            fix = did_you_mean(node.name, ["firstOf", "lastOf"])
+            raise error("UNKNOWN_FUNCTION", node.span, name=node.name, fix=fix)
         if node.args:
             raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected="no argument", found=len(node.args))
         if not isinstance(base.type, ArrayOf):
-            raise error(
-                "TYPE_MISMATCH",
-                node.span,
-                what=f"{node.name}()",
-                expected="an ARRAY",
-                found=base.type,
-                fix=one_event_fix(self._item_of(node.base)),
-            )
+            what, fix = f"{node.name}()", one_event_fix(self._item_of(node.base))
+            raise error("TYPE_MISMATCH", node.span, what=what, expected="an ARRAY", found=base.type, fix=fix)
         zero = e.Constant(t.INT, 0)
         return e.ElementOf(base.type.element, base, zero, from_end=name == "lastof", span=node.span)
 
     def _star(self, node: s.Star) -> e.Expr:
-        raise error(
-            "SYNTAX",
-            node.span,
-            found="'*'",
-            expected="an expression",
-            fix="write * as an item of SELECT or in count(*)",
-        )
+        fix = "write * as an item of SELECT or in count(*)"
+        raise error("SYNTAX", node.span, found="'*'", expected="an expression", fix=fix)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -234,14 +186,8 @@ class ExpressionBinder:
         if is_aggregate(node.name):
             return self._aggregate(node)
         if node.distinct:
-            raise error(
-                "WRONG_ARGUMENTS",
-                node.span,
-                name=node.name,
-                expected="no DISTINCT",
-                found="DISTINCT",
-                fix="DISTINCT belongs to the aggregates count, sum and avg",
-            )
+            fix = "DISTINCT belongs to the aggregates count, sum and avg"
+            raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected="no DISTINCT", found="DISTINCT", fix=fix)
         relations = self.scope.catalog.relations
         if any(isinstance(arg, s.Star) for arg in node.args):
             check_known(node.name, node.span, relations)
@@ -253,33 +199,18 @@ class ExpressionBinder:
     def _aggregate(self, node: s.Call) -> e.Expr:
         if self.no_aggregates_in:
             conditional = "condition" in self.no_aggregates_in or "filter" in self.no_aggregates_in
+            fix = "compute it in a statement of its own with INSERT INTO"
+            fix = "use HAVING for a condition on an aggregate" if conditional else fix
             raise error(
-                "AGGREGATE_NOT_ALLOWED",
-                node.span,
-                name=f"{node.name}(…)",
-                where=self.no_aggregates_in,
-                fix="use HAVING for a condition on an aggregate"
-                if conditional
-                else "compute it in a statement of its own with INSERT INTO",
+                "AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where=self.no_aggregates_in, fix=fix
             )
         if self._inside_aggregate:
-            raise error(
-                "AGGREGATE_NOT_ALLOWED",
-                node.span,
-                name=f"{node.name}(…)",
-                where="another aggregate",
-                fix="compute the inner one in a statement of its own with INSERT INTO",
-            )
+            fix = "compute the inner one in a statement of its own with INSERT INTO"
+            raise error("AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where="another aggregate", fix=fix)
         name = node.name.lower()
         if len(node.args) != 1:
-            raise error(
-                "WRONG_ARGUMENTS",
-                node.span,
-                name=name,
-                expected="one argument",
-                found=len(node.args),
-                fix=SEVERAL.get(name, "") if node.args else "",
-            )
+            fix = aggregate_named(name).instead_of_several if node.args else ""
+            raise error("WRONG_ARGUMENTS", node.span, name=name, expected="one argument", found=len(node.args), fix=fix)
         (arg,) = node.args
         self._inside_aggregate = True
         try:
@@ -304,26 +235,16 @@ class ExpressionBinder:
         relation = self.scope.catalog.relations[node.name]
         if len(node.args) != len(relation.attributes):
             names = ", ".join(a.name for a in relation.attributes)
-            raise error(
-                "WRONG_ARGUMENTS",
-                node.span,
-                name=f"the relation '{node.name}'",
-                expected=f"{len(relation.attributes)} terms ({names})",
-                found=len(node.args),
-            )
+            name, expected = f"the relation '{node.name}'", f"{len(relation.attributes)} terms ({names})"
+            raise error("WRONG_ARGUMENTS", node.span, name=name, expected=expected, found=len(node.args))
         columns, args = [], []
         for attribute, arg in zip(relation.attributes, node.args, strict=True):
             if isinstance(arg, s.Name) and arg.name == "_":
                 continue
             bound = coerce_literal(self.bind(arg), attribute.type)
             if t.common_type(bound.type, attribute.type) is None:
-                raise error(
-                    "TYPE_MISMATCH",
-                    arg.span,
-                    what=f"'{attribute.name}' of the relation '{node.name}'",
-                    expected=attribute.type,
-                    found=bound.type,
-                )
+                what = f"'{attribute.name}' of the relation '{node.name}'"
+                raise error("TYPE_MISMATCH", arg.span, what=what, expected=attribute.type, found=bound.type)
             columns.append(attribute.name)
             args.append(bound)
         return e.InRelation(t.BOOLEAN, node.name, tuple(columns), tuple(args), span=node.span)
@@ -334,16 +255,15 @@ class ExpressionBinder:
         if node.condition is None:
             return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, span=node.span)
         given = tuple((f"{e.GIVEN}{i}", value.type) for i, value in enumerate(values))
-        beside = ExpressionBinder(Scope([ScopeItem("", "a row of a table", (*given, *node.columns))]))
+        pairs = ExpressionBinder(Scope([ScopeItem("", "a row of a table", (*given, *node.columns))]))
         named = {f".{name}": name for name, _ in (*given, *node.columns)}
 
         def own_name(expr: e.Expr) -> e.Expr:
             return e.ColumnRef(expr.type, named[expr.name]) if isinstance(expr, e.ColumnRef) else expr
 
-        condition = beside.condition(node.condition, "PATH").rewrite(own_name)
-        columns = tuple(name for name, _ in node.columns)
-        found = e.RowCondition(condition, columns)
-        return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, values, found, span=node.span)
+        bound = pairs.condition(node.condition, "PATH").rewrite(own_name)
+        condition = e.RowCondition(bound, tuple(name for name, _ in node.columns))
+        return e.InRelation(t.BOOLEAN, node.table, node.attributes, args, values, condition, span=node.span)
 
     # -- operators ----------------------------------------------------------------------------------
 
@@ -352,9 +272,8 @@ class ExpressionBinder:
         if not t.is_numeric(operand.type) or isinstance(operand, e.Duration):
             found = described(operand)
             fix = "write the duration without a sign" if isinstance(operand, e.Duration) else ""
-            raise error(
-                "TYPE_MISMATCH", node.span, what=f"unary '{node.op}'", expected="a number", found=found, fix=fix
-            )
+            what = f"unary '{node.op}'"
+            raise error("TYPE_MISMATCH", node.span, what=what, expected="a number", found=found, fix=fix)
         if operand.type == t.NULL:
             operand = cast_to(operand, t.DOUBLE)
         if node.op == "+":
@@ -372,14 +291,8 @@ class ExpressionBinder:
             return e.Comparison(t.BOOLEAN, node.op, left, right, span=node.span)
         for side, bound in ((node.left, left), (node.right, right)):
             if bound.type not in (t.STRING, t.NULL):
-                raise error(
-                    "TYPE_MISMATCH",
-                    side.span,
-                    what="'||'",
-                    expected="STRING",
-                    found=bound.type,
-                    fix="write CAST(… AS STRING)",
-                )
+                fix = "write CAST(… AS STRING)"
+                raise error("TYPE_MISMATCH", side.span, what="'||'", expected="STRING", found=bound.type, fix=fix)
         return e.Arithmetic(t.STRING, "||", cast_to(left, t.STRING), cast_to(right, t.STRING), span=node.span)
 
     def _boolean(self, bound: e.Expr, node: s.Expr, where: str) -> e.Expr:
@@ -453,14 +366,8 @@ class ExpressionBinder:
         for value in values:
             joined = t.common_type(common, coerce_literal(value, common).type)
             if joined is None:
-                raise error(
-                    "TYPE_MISMATCH",
-                    value.span or node.span,
-                    what="CASE",
-                    expected=common,
-                    found=value.type,
-                    fix="give all branches one type",
-                )
+                what, found, fix = "CASE", value.type, "give all branches one type"
+                raise error("TYPE_MISMATCH", value.span or node.span, what=what, expected=common, found=found, fix=fix)
             common = joined
         cast = [cast_to(coerce_literal(v, common), common) for v in values]
         branches = tuple(part for pair in zip(conditions, cast, strict=False) for part in pair)
@@ -469,13 +376,8 @@ class ExpressionBinder:
     def _cast(self, node: s.Cast) -> e.Expr:
         operand = self.bind(node.operand)
         if not _castable(operand.type, node.type):
-            raise error(
-                "TYPE_MISMATCH",
-                node.span,
-                what=f"CAST to {node.type}",
-                expected="a type that converts to it",
-                found=operand.type,
-            )
+            expected = "a type that converts to it"
+            raise error("TYPE_MISMATCH", node.span, what=f"CAST to {node.type}", expected=expected, found=operand.type)
         return e.CastTo(node.type, operand, span=node.span)
 
 

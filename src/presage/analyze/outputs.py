@@ -1,4 +1,4 @@
-"""SELECT's items -> named, bound columns."""
+"""The columns of SELECT, bound, under the names that the user sees."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from presage.plan.nodes import Named, is_own_name
 
 
 def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problems: Problems) -> list[Named]:
-    """The columns of SELECT under the names that the user will see."""
     stars = {item.span for item in query.select if isinstance(item.expr, s.Star)}
-    bound: list[tuple[Named, str, bool, Span]] = []  # column, its longer name, named by the user, place
+    bound: list[tuple[Named, str, bool, Span]] = []  # column, qualified name, whether AS named it, place
     for item in query.select:
         made = problems.attempt(lambda item=item: _bind_item(item, scope, binder))  # type: ignore[misc]
         bound.extend((*column, item.span) for column in made or [])
@@ -26,7 +25,7 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
     places: dict[str, set[Span]] = {}
     for named, _, _, span in bound:
         places.setdefault(named.name.lower(), set()).add(span)
-    # Names that one star brings along differ by themselves, if only in case.
+    # Columns of one star never clash: their names differ, if only in case.
     shown_only = _only_shown(query)
     shown = [c[0] for c in bound if c[3] in stars and len(places[c[0].name.lower()]) == 1] if shown_only else []
     starred = {id(named) for named in shown}
@@ -37,31 +36,22 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
         alone = short[named.name.lower()] == 1 or id(named) in starred
         name = named.name if explicit or alone else qualified
         same = seen.setdefault(name.lower(), [])
-        # Rows that are only shown may have names that differ in case alone.
-        known = [other for other in same if other == name] if shown_only else same
+        clashes = [other for other in same if other == name] if shown_only else same
         fix, why = "give one of them another name with AS", OF_DELTA if query.insert_into is not None else OF_SPARK
-        if known:
-            problems.attempt(lambda: refuse_same_name(name, known, "SELECT", span, fix, why))  # noqa: B023 (called at once)
+        if clashes:
+            problems.attempt(lambda: refuse_same_name(name, clashes, "SELECT", span, fix, why))  # noqa: B023 (called at once)
             continue
         if is_own_name(name):
-            problems.errors.append(
-                error(
-                    "BAD_VALUE",
-                    span,
-                    what="the name of a column",
-                    found=f"'{name}'",
-                    expected="none of Presage's own names",
-                    fix="give it another name with AS",
-                )
-            )
+            what, expected, fix = "the name of a column", "none of Presage's own names", "give it another name with AS"
+            problems.errors.append(error("BAD_VALUE", span, what=what, found=f"'{name}'", expected=expected, fix=fix))
         same.append(name)
         outputs.append(Named(name, named.expr))
     return outputs
 
 
 def _only_shown(query: s.Query) -> bool:
-    """Spark does not tell names apart that differ only in case. Rows that are only shown may have such names: the query
-    for MATCH_RECOGNIZE in EPL's paper has M and m."""
+    """Whether the rows are only shown. Their names may then differ in case alone, as M and m in a query of EPL's paper;
+    to Spark these would be one column."""
     return query.insert_into is None and not query.distinct and query.output is None
 
 

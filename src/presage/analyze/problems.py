@@ -1,4 +1,4 @@
-"""Collects the errors of one run, so that a user sees all of them at once."""
+"""The errors of one binding, collected so that the user sees all of them at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Problems:
         self.errors: list[PresageError] = []
 
     def attempt(self, work: Callable[[], T]) -> T | None:
-        """The result of the work, or None with its error noted."""
+        """The result of the work; None if it fails, with its errors collected."""
         try:
             return work()
         except PresageError as problem:

@@ -1,4 +1,4 @@
-"""What names mean inside one query: the items of FROM and their attributes."""
+"""The scope of a query: the items of FROM and their attributes, by name."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def plan_name(alias: str, attribute: str) -> str:
 
 @dataclass(frozen=True)
 class ScopeItem:
-    """One item of FROM: the name it goes by, what it is in the user's words, its attributes."""
+    """One item of FROM: its alias, what it is in the user's words, its attributes."""
 
     alias: str
     title: str
     attributes: tuple[tuple[str, DataType], ...]
-    # Attributes that can be named and that `*` does not show.
+    # Attributes that can be named, but are not part of `*`.
     hidden: tuple[tuple[str, DataType], ...] = ()
-    # `SELECT *` shows one struct even if it is the only item: a tag of a pattern.
+    # `SELECT *` makes one struct of it even if it is the only item: a tag of a pattern.
     grouped: bool = False
     # The item is a list of structs: a tag below a repeat.
     repeated: bool = False
-    # `*` does not show the item: the alias of a pattern, whose tags are shown.
+    # Not part of `*`: the alias of a pattern, whose tags are.
     aside: bool = False
-    # Nothing of the item can be named: a tag that stands only under NOT. What to do instead.
+    # For a tag under NOT, which cannot be named outside of it: what to do instead.
     unbound: str = ""
 
     def find(self, name: str) -> DataType | None:
@@ -39,7 +39,7 @@ class ScopeItem:
         return next((t for n, t in (*self.attributes, *self.hidden) if n == name), None)
 
     def plan_name(self, name: str) -> str:
-        """The column's name in the plan. Names that differ only in case, which are one to Spark, get a number."""
+        """The column's name in the plan. Names that differ in case alone are one to Spark, and get a number."""
         same = [n for n, _ in (*self.attributes, *self.hidden) if n.lower() == name.lower()]
         place = same.index(name) if name in same else 0
         return plan_name(self.alias, name) + (f"~{place}" if place else "")
@@ -54,25 +54,14 @@ class ScopeItem:
 
     def check_bound(self, span: Span | None) -> None:
         if self.unbound:
-            raise error(
-                "UNSUPPORTED",
-                span,
-                what=f"the tag '{self.alias}'",
-                fix=self.unbound,
-                where="outside of the NOT that it stands under: no match holds such an event",
-            )
+            where = "outside of its NOT: no match holds such an event"
+            raise error("UNSUPPORTED", span, what=f"the tag '{self.alias}'", fix=self.unbound, where=where)
 
     def check_index(self, index: object, span: Span) -> None:
         """The events of a repeated tag are counted from 0."""
         if self.repeated and isinstance(index, int) and index < 0:
-            raise error(
-                "BAD_VALUE",
-                span,
-                what="the index",
-                found=index,
-                expected="a whole number, 0 or more",
-                fix=f"write {self.alias}.lastOf() for the last one",
-            )
+            fix = f"write {self.alias}.lastOf() for the last one"
+            raise error("BAD_VALUE", span, what="the index", found=index, expected="a whole number, 0 or more", fix=fix)
 
     def as_struct(self, span: Span | None = None) -> Expr:
         self.check_bound(span)
@@ -83,7 +72,7 @@ class ScopeItem:
 
 
 def one_event_fix(item: ScopeItem | None) -> str:
-    """What to write instead of `a[0]` where `a` is one event."""
+    """The fix for `a[0]` where `a` is one event."""
     if item is None or item.repeated:
         return ""
     return f"'{item.alias}' is one event, not a list: write {item.alias}.x"
@@ -100,19 +89,14 @@ class Scope:
         return next((i for i in self.items if i.alias == alias), None)
 
     def attribute(self, name: str, span: Span) -> ColumnRef:
-        """The column for an attribute without a qualifier; it must belong to one item only."""
+        """The column of an unqualified attribute, which must belong to one item only."""
         owners = [i for i in self.items if i.find(name) is not None]
         if len(owners) > 1:
-            # Where one of them has no name that users can write, only the others can be told apart from it.
+            # An item with a generated alias cannot be named by the user.
             qualified = [f"{i.alias}.{name}" for i in owners if not i.alias.startswith("~")]
             titles = [i.title for i in owners if i.alias.startswith("~")]
-            raise error(
-                "AMBIGUOUS_NAME",
-                span,
-                name=name,
-                candidates=" or ".join([*qualified, *titles]),
-                fix=" or ".join(qualified),
-            )
+            fix = " or ".join(qualified)
+            raise error("AMBIGUOUS_NAME", span, name=name, candidates=" or ".join([*qualified, *titles]), fix=fix)
         if not owners:
             raise self.unknown(name, span)
         column = owners[0].column(name, span)
@@ -122,7 +106,7 @@ class Scope:
     def unknown(self, name: str, span: Span) -> Exception:
         listed = next((i.alias for i in self.items if i.repeated and name in dict(i.attributes)), None)
         known = {n for i in self.items if not i.repeated and not i.unbound for n, _ in i.attributes}
-        # An item without a name that users can write adds its attributes and is not spoken of.
+        # An item with a generated alias is not mentioned in the message.
         own = [i for i in self.items if not i.alias.startswith("~")]
         titles = " and ".join(i.title for i in own)
         named = {i.alias for i in own if i.alias}

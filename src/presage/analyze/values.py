@@ -1,12 +1,12 @@
-"""Rows of VALUES in, their values as the attributes want them out."""
+"""Rows of VALUES, converted to the types of their attributes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from presage.analyze.coerce import cast_to, coerce_literal
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope
+from presage.analyze.type_rules import cast_to, coerce_literal
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.command_syntax import InsertValues
@@ -17,32 +17,22 @@ from presage.plan.expr import Constant
 
 
 def bind_row(row: tuple[s.Expr, ...], attributes: tuple[Attribute, ...], owner: str, span: Span) -> tuple[object, ...]:
-    """One row; `owner` has these attributes (`relation 'Hall'`), `span`: where it is told of, if the row is empty."""
+    """The values of one row. `owner` has the attributes (`relation 'Hall'`); `span` locates errors of an empty row."""
     if len(row) != len(attributes):
-        raise error(
-            "WRONG_ARGUMENTS",
-            row[0].span if row else span,
-            name=f"a row of {owner}",
-            expected=f"{len(attributes)} values",
-            found=len(row),
-        )
+        name, expected = f"a row of {owner}", f"{len(attributes)} values"
+        raise error("WRONG_ARGUMENTS", row[0].span if row else span, name=name, expected=expected, found=len(row))
     binder = ExpressionBinder(Scope([]), no_aggregates_in="VALUES")
     values: list[object] = []
     for expr, attribute in zip(row, attributes, strict=True):
         bound = coerce_literal(binder.bind(expr), attribute.type)
         if common_type(bound.type, attribute.type) != attribute.type:
-            raise error(
-                "TYPE_MISMATCH",
-                expr.span,
-                what=f"'{attribute.name}' of {owner}",
-                expected=attribute.type,
-                found=bound.type,
-            )
-        bound = cast_to(bound, attribute.type)
-        if not isinstance(bound, Constant):
+            what = f"'{attribute.name}' of {owner}"
+            raise error("TYPE_MISMATCH", expr.span, what=what, expected=attribute.type, found=bound.type)
+        value = cast_to(bound, attribute.type)
+        if not isinstance(value, Constant):
             what = f"a value of {owner}"
             raise error("BAD_VALUE", expr.span, what=what, found="an expression", expected="a literal")
-        values.append(bound.value)
+        values.append(value.value)
     return tuple(values)
 
 
@@ -54,17 +44,12 @@ class Inserted(NamedTuple):
 
 
 def bind_insert(node: InsertValues, stream: EventType) -> Inserted:
-    """An event that the stream would reject is an error here: whoever types it wants to know."""
+    """Unlike a load, which rejects single events, INSERT fails on an event without a time."""
     owner = f"stream '{stream.name}'"
     attributes = stream.attributes if node.attributes is None else _named(node, stream, owner)
     if all(attribute.name != stream.event_time for attribute in attributes):
-        raise error(
-            "BAD_VALUE",
-            node.span,
-            what=f"INSERT INTO {stream.name}",
-            found=f"without '{stream.event_time}'",
-            expected="with the event time of every row",
-        )
+        found, expected = f"without '{stream.event_time}'", "with the event time of every row"
+        raise error("BAD_VALUE", node.span, what=f"INSERT INTO {stream.name}", found=found, expected=expected)
     rows = [bind_row(row, attributes, owner, node.span) for row in node.rows]
     at = next(i for i, attribute in enumerate(attributes) if attribute.name == stream.event_time)
     for row, values in zip(node.rows, rows, strict=True):
@@ -82,12 +67,7 @@ def _named(node: InsertValues, stream: EventType, owner: str) -> tuple[Attribute
             fix = did_you_mean(name, [a.name for a in stream.attributes])
             raise error("UNKNOWN_ATTRIBUTE", node.span, owner=owner, name=name, fix=fix)
         if attribute in found:
-            raise error(
-                "DUPLICATE_NAME",
-                node.span,
-                name=name,
-                where=f"INSERT INTO {stream.name}",
-                fix="name each attribute once",
-            )
+            fix = "name each attribute once"
+            raise error("DUPLICATE_NAME", node.span, name=name, where=f"INSERT INTO {stream.name}", fix=fix)
         found.append(attribute)
     return tuple(found)

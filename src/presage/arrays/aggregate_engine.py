@@ -1,7 +1,7 @@
 """The protocol of aggregate engines: they compute an aggregate for each row to be emitted.
 
-Windows have three engines: `Folding` (events never leave), `Queueing` (they leave in order of arrival), `Slotting` (in
-any order). `name` identifies an accumulator in the state.
+Windows have three engines: `FoldEngine` (events never leave), `FifoEngine` (they leave in order of arrival) and
+`SlotEngine` (in any order). `name` identifies an accumulator in the state.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.arrays.columns import Values, with_nulls
+from presage.arrays.columns import Values, column, with_nulls
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import error
 
@@ -81,3 +81,16 @@ def float_keys(values: Floats) -> Ints:
 
 def floats_of(keys: Ints) -> Floats:
     return (keys ^ ((keys >> 63) & GREATEST)).view(np.float64)
+
+
+def sorted_order(rows: pa.Table, sort: Sequence[tuple[str, bool]]) -> Ints:
+    """Row numbers by ORDER BY columns with their direction (ascending): nulls first ascending, last descending; equal
+    rows keep their order."""
+    keys: list[np.ndarray] = []
+    for name, ascending in sort:
+        array = column(rows, name)
+        values = keys_of(array, f"ORDER BY '{name}'").keys
+        present = np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+        keys += [present, values] if ascending else [~present, ~values]
+    order: Ints = np.lexsort(keys[::-1]) if keys else np.arange(rows.num_rows)
+    return order.astype(np.int64, copy=False)

@@ -1,4 +1,4 @@
-"""The command `presage`: arguments in, exit code out. One file per command."""
+"""The command `presage`, with one module per command."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 3 what was
-    looked at is not well, 130 interrupted."""
+    """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 3 the home
+    has a problem, 130 interrupted."""
     from presage.cli.failures import INTERRUPTED, end_output
 
     if sys.stdout is None or sys.stderr is None:

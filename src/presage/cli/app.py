@@ -23,7 +23,7 @@ app = typer.Typer(
     name="presage",
     add_completion=False,
     no_args_is_help=True,
-    # Mistakes of users become messages, and ours a short one; `--debug` shows the rest.
+    # Errors are printed as messages; `--debug` adds the traceback.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

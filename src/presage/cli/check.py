@@ -1,4 +1,4 @@
-"""`presage check`: a file of statements in, every error in it out. Without Spark, in a fraction of a second."""
+"""`presage check`: all errors of a file of statements, found without Spark in a fraction of a second."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The name of a file in, all errors in its statements on stderr out. No Spark, no Typer: it must be quick."""
+"""The check of a file of statements. Apart from `cli.check`: it loads neither Spark nor Typer, for editors."""
 
 from __future__ import annotations
 
 import sys
 
-from presage.analyze.warnings import warnings_in
 from presage.cli.failures import reported, warn
 from presage.cli.text import name_of, read_text
 from presage.cli.values import counted
+from presage.select.warnings import warnings_in
 from presage.workspace import Workspace
 
 

@@ -1,4 +1,4 @@
-"""`presage declare`: a file of events in, a CREATE STREAM that fits it out."""
+"""`presage declare`: a CREATE STREAM that fits a file of events."""
 
 from __future__ import annotations
 

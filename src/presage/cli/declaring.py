@@ -1,4 +1,4 @@
-"""The name of a file of events in, a declaration on stdout out, and on stderr what to do with it."""
+"""The declaration of a file of events, printed. Apart from `cli.declare`: `presage --help` loads no data library."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from presage.cli.failures import reported
-from presage.storage.declaration import declaration, named_after, remarks
-from presage.storage.suggestion import suggest
+from presage.storage.suggestion import declaration, named_after, remarks, suggest
 
 
 def declare_events(path: Path, name: str | None = None, debug: bool = False) -> None:

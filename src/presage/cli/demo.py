@@ -15,9 +15,7 @@ from presage.errors import error
 
 Name = Annotated[
     ExampleName,
-    typer.Argument(
-        help="A smart building; a small campus that is asked in the words of its ontology; a whole campus, live."
-    ),
+    typer.Argument(help="A smart building; a small campus that is queried by its ontology; a whole campus, live."),
 ]
 Files = Annotated[
     Path | None,
@@ -49,7 +47,7 @@ def demo(
         living = {"--serve": serve, "--for": seconds is not None, "--sensors": sensors is not None}
         _refuse(name, living if name != ExampleName.CAMPUS else {"--files": files is not None})
         start_jvm([], None, debug)
-        # Here, since the other commands need none of it, and now Spark starts meanwhile.
+        # Imported here: other commands do not need it, and Spark starts meanwhile.
         if name == ExampleName.CAMPUS:
             from presage.demo.campus import demonstrate_campus
 
@@ -61,7 +59,7 @@ def demo(
 
 
 def _refuse(name: ExampleName, options: dict[str, bool]) -> None:
-    """An option that would change nothing is a misunderstanding."""
+    """Refuse options that the example does not use."""
     for option, given in options.items():
         if given:
             other = "presage demo knowledge" if name == ExampleName.CAMPUS else "presage demo campus"

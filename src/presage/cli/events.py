@@ -1,4 +1,4 @@
-"""`--events Stream=path` in, loaded events out, and a word on stderr about those that were not accepted."""
+"""The option `--events Stream=path`: loads files, and reports on stderr which events were not accepted."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def load_events(engine: Engine, file: EventFile) -> LoadReport:
     with Progress(f"loading {file.path} into {file.stream}"):
         event_type = engine.catalog.types.get(file.stream)
         if event_type is None or event_type.kind != "stream":
-            return engine.load(file.stream, [])  # names what is wrong with the name
+            return engine.load(file.stream, [])  # raises the error about the name
         report = engine.load(file.stream, file.path, once=f"--events {_digest(file.path)}")
     if report.duplicate:
-        sys.stderr.write(f"{file.stream}: the events of {file.path} are there already, and are not loaded again\n")
+        sys.stderr.write(f"{file.stream}: the events of {file.path} were loaded before and are skipped\n")
         return report
     if report.late or report.rejected or report.ignored:
         for line in _account(engine, file, report):
@@ -69,7 +69,7 @@ def load_events(engine: Engine, file: EventFile) -> LoadReport:
 
 
 def _digest(path: Path) -> str:
-    """The same for the same files, by their names and what is in them."""
+    """A digest of the names and contents of the files."""
     from presage.model.paths import ANYWHERE
     from presage.storage.delta_folder import DeltaFolder, is_delta
     from presage.storage.files import bytes_of, files_of

@@ -1,4 +1,4 @@
-"""`presage explain`: statements in, the plans of their queries out, as text or drawn. Without Spark."""
+"""`presage explain`: the plans of the queries in a file, as text or as a picture. Needs no Spark."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from presage.cli.text import name_of, read_text
 
 
 def explain(file: File, format: OutputPlan = PlanFormat.text, home: Home = None, debug: Debug = False) -> None:
-    """Show how the queries of a file are carried out: plans, keys, parallelism, state, warnings."""
+    """Show how the queries of a file are executed: plans, keys, parallelism, state, warnings."""
     with reported(debug=debug):
         text = read_text(file)
-        # Here, since `presage --help` needs none of it.
+        # Imported here to keep `presage --help` fast.
         from presage.cli.plans import draw_all, explain_all
 
         if format is PlanFormat.svg:

@@ -1,4 +1,4 @@
-"""What ends a command early in, a message on stderr and an exit code out. A user's mistake shows no traceback."""
+"""Errors of commands: a message on stderr and an exit code. A user's mistake shows no traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from presage.errors import PresageError, QueryWarning, error
 from presage.execution.spark.failures import explain_failure, first_line, is_of_spark
 
 FAILED, INTERRUPTED = 1, 130
-ATTENTION = 3  # the command did its work, and what it looked at is not well
+ATTENTION = 3  # the command succeeded and found a problem in the home
 _COLOURS = {"error[": "1;31", "warning[": "1;33", "  -->": "36", "  fix:": "32"}
 
 
@@ -27,7 +27,7 @@ def reported(as_json: bool = False, debug: bool = False) -> Iterator[None]:
         report(problem, as_json)
         raise SystemExit(FAILED) from None
     except BrokenPipeError:
-        # Whoever read our output has seen enough, as `presage … | head` does.
+        # The reader closed the pipe, as `presage … | head` does.
         discard_output()
         raise SystemExit(0) from None
     except KeyboardInterrupt:
@@ -60,7 +60,7 @@ def warn(warnings: Iterable[QueryWarning], as_json: bool = False) -> None:
 
 
 def discard_output() -> None:
-    """Let nothing more be written: the reader has gone."""
+    """Redirect further output to the null device: the reader is gone."""
     for stream in (sys.stdout, sys.stderr):
         try:
             number = stream.fileno()
@@ -72,7 +72,7 @@ def discard_output() -> None:
 
 
 def end_output(code: int) -> int:
-    """Write what is still held back; the exit code says so if it cannot be written."""
+    """Flush the output; the exit code tells if that fails."""
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and not stream.closed:
@@ -86,7 +86,7 @@ def end_output(code: int) -> int:
 
 
 def _explained(unexpected: Exception) -> PresageError:
-    """An error of ours for an exception of someone else."""
+    """A PresageError for any other exception."""
     text = str(unexpected).strip()
     if isinstance(unexpected, OSError) and unexpected.filename:
         why = unexpected.strerror or text

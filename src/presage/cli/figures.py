@@ -1,4 +1,4 @@
-"""Rows of figures in, a table for the terminal out; numbers, sizes and times as people read them."""
+"""Tables of metrics for the terminal, with numbers, sizes and times as people read them."""
 
 from __future__ import annotations
 

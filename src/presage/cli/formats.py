@@ -1,4 +1,4 @@
-"""The rows of a result in, text on stdout out: a table, JSON lines, or CSV."""
+"""The formats of results on stdout: a table, JSON lines, or CSV."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SMALL_BYTES = 16_000_000
 
 
 def read_and_start(file: str, files: list[EventFile], home: Path | None, debug: bool) -> str:
-    """The text of a file of statements, with the JVM on its way; mistakes are told before Spark's libraries load."""
+    """The text of a file of statements, while the JVM starts; errors are reported before Spark's libraries load."""
     text = read_text(file)
     start_jvm(files, home, debug)
     if home is None:

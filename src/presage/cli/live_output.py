@@ -1,4 +1,4 @@
-"""Queries that stand in, their rows printed as they come, until the user has seen enough or the sources have ended."""
+"""Rows of deployed queries, printed as they arrive, until the user interrupts or the sources end."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from presage.live.deployment import Deployment, Row
 
 LOOK_SECONDS = 0.2
-# When the time is over, sources may bring for so long what they have found by then: a file that has just come is not
-# read before it has been the same for a while.
+# Grace period after the end for files that are already there: a source reads a file only when it has stopped changing.
 PATIENCE_SECONDS = 5.0
 
 
 class Follower:
-    """One standing query: its rows, from the first one on, wait here until they are printed."""
+    """One deployed query, whose rows are buffered here until they are printed."""
 
     def __init__(self, outcome: Outcome, deployment: Deployment) -> None:
         self._outcome = outcome
@@ -39,7 +38,7 @@ class Follower:
         self._subscription = deployment.subscribe(self._rows.append)
 
     def print_new(self, printer: Printer, alone: bool) -> None:
-        """Print what has come; `alone`: nothing else is printed in between."""
+        """Print new rows; `alone`: nothing else is printed in between."""
         count = len(self._rows)
         if count:
             table = pa.Table.from_pylist([self._rows.popleft() for _ in range(count)], schema=self._schema)
@@ -47,14 +46,14 @@ class Follower:
             self._printed += count
 
     def check(self) -> None:
-        """Raise what keeps further rows from coming."""
+        """Raise the error that stopped the query."""
         if self._subscription.error is not None:
             raise self._subscription.error
         if self._deployment.status.last_error is not None:
             self.drain()
 
     def drain(self) -> None:
-        """Wait for the rows of all that has arrived."""
+        """Wait for the rows of all events that have arrived."""
         self._deployment.drain()
 
 
@@ -84,7 +83,7 @@ def follow(
         for follower in followers:
             follower.drain()
     except KeyboardInterrupt:
-        pass  # the way to end what has no end
+        pass  # the user ends it
     finally:
         for follower in followers:
             follower.print_new(printer, len(followers) == 1)
@@ -112,7 +111,7 @@ def _is_over(engine: Engine, until: float | None) -> bool:
 
 
 def _tell(engine: Engine, told: set[tuple[str, str]], states: tuple[str, ...]) -> None:
-    """Say on stderr why sources are in one of these states, and what else they noticed, each thing once."""
+    """Report on stderr why sources are in one of these states, and their warnings, each once."""
     for stream, status in engine.sources.items():
         news = [str(status)] if status.state in states and status.why else []
         for text in [*news, *status.notes]:

@@ -87,7 +87,7 @@ def _micros(text: str) -> int:
 
 @contextmanager
 def _written(to: str) -> Iterator[Path | None]:
-    """A name to write under; the file has its own when it is whole. None: stdout."""
+    """A temporary file that gets its name when it is complete. None: stdout."""
     if to == STDOUT:
         yield None
         return

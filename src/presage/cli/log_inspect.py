@@ -20,12 +20,12 @@ Records = Annotated[int, typer.Option("--records", min=0, metavar="N", help="How
 def inspect(
     context: typer.Context, format: OutputLook = LookFormat.table, records: Records = 10, debug: Debug = False
 ) -> None:
-    """Tell what the log is made of: tables with versions, files and chunks, journal, statements that still read."""
+    """Show the contents of the log: tables with versions, files and chunks, journal, statements that still read."""
     with reported(as_json=format is LookFormat.json, debug=debug):
         from presage.operations.inspection import inspect_home
-        from presage.storage.snapshot_reader import glance
+        from presage.storage.snapshot_reader import read_snapshot
 
-        found = inspect_home(glance(context.obj), records)
+        found = inspect_home(read_snapshot(context.obj), records)
         if format is LookFormat.json:
             sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
         else:

@@ -1,4 +1,4 @@
-"""`presage metrics`: a home in, its figures for a monitoring system out."""
+"""`presage metrics`: the metrics of a home for a monitoring system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from presage.cli.options import Debug, HomeFolder
 
 
 class MetricsFormat(StrEnum):
-    """How figures are spelled."""
+    """The format of metrics."""
 
     prometheus = "prometheus"
     json = "json"
@@ -25,7 +25,7 @@ OutputMetrics = Annotated[
 
 
 def metrics(home: HomeFolder, format: OutputMetrics = MetricsFormat.prometheus, debug: Debug = False) -> None:
-    """Print the figures of a home: those that its engine told last, every five seconds, or those of its journal."""
+    """Print the metrics of a home: those of its running engine, else those of its journal."""
     with reported(as_json=format is MetricsFormat.json, debug=debug):
         from presage.model.paths import home_path
         from presage.operations.status import metrics_of

@@ -25,7 +25,7 @@ class PlanFormat(StrEnum):
 
 
 class LookFormat(StrEnum):
-    """How what was looked at is printed."""
+    """How a report is printed."""
 
     table = "table"
     json = "json"

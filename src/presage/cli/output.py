@@ -1,4 +1,4 @@
-"""The outcome of a statement in, text on stdout out, in the format that the user asked for."""
+"""The printer of statement results, in the format that the user chose."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Printer:
         else:
             self._table(outcome, table)
         self._printed += 1
-        # Rows are there when they are known, also where a program reads them.
+        # Flush at once: a program may read the rows.
         sys.stdout.flush()
 
     def confirm(self, outcome: Outcome, engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""A text in, the EXPLAIN of its queries or a picture of them out; declarations count, and nothing is carried out."""
+"""EXPLAIN and pictures of the queries in a text. Declarations take effect for later statements; nothing is executed."""
 
 from __future__ import annotations
 

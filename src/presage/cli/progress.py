@@ -1,4 +1,4 @@
-"""What is being done in, a moving line on stderr out, once it takes longer than two seconds and a terminal watches."""
+"""A progress line on stderr, shown in a terminal when something takes longer than two seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 2.0
 
 
 class Progress:
-    """`with Progress("loading Motion"):` Nothing is shown for work that ends in time."""
+    """`with Progress("loading Motion"):` Shows nothing for work that ends sooner."""
 
     def __init__(self, what: str) -> None:
         self._what = what

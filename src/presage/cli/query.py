@@ -1,4 +1,4 @@
-"""`presage query`: statements and events in, the rows of each query out."""
+"""`presage query`: prints the rows of each query of a file."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def query(
     allow_host: AllowHost = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
-    """Carry out the declarations of a file, load events, and print the rows of its queries."""
+    """Execute the declarations of a file, load events, and print the rows of its queries."""
     files = parse_event_files(events)
     with reported(as_json=format is Format.json, debug=debug):
         text = read_and_start(file, files, home, debug)
-        # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
+        # Imported here: `presage check` and `--help` stay fast, and Spark starts meanwhile.
         from presage.cli.script_results import answer
 
         answer(text, name_of(file), files, format, rows, home, debug, permissions(allow_env, allow_host))

@@ -1,4 +1,4 @@
-"""`presage run`: statements and events in; a line for each declaration and the rows of each query out."""
+"""`presage run`: executes a file; prints a line for each declaration and the rows of each query."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(
     allow_host: AllowHost = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
-    """Carry out every statement of a file in order, and say what each one did.
+    """Execute every statement of a file in order, and report each one.
 
     A query over a stream that a source fills has no end: its rows are printed as they come, until you interrupt it.
     """
@@ -45,8 +45,8 @@ def run(
         log_to(log.value)
     with reported(as_json=format is Format.json, debug=debug):
         text = read_and_start(file, files, home, debug)
-        # Here, since `presage check` and `--help` need none of it, and now Spark starts meanwhile.
-        from presage.cli.script_results import carry_out_all
+        # Imported here: `presage check` and `--help` stay fast, and Spark starts meanwhile.
+        from presage.cli.script_results import execute_all
 
         allowed = permissions(allow_env, allow_host)
-        carry_out_all(text, name_of(file), files, format, rows, home, debug, allowed, seconds)
+        execute_all(text, name_of(file), files, format, rows, home, debug, allowed, seconds)

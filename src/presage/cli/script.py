@@ -1,4 +1,4 @@
-"""A file of statements and files of events in, what each statement gives out: the work of `run` and `query`."""
+"""Execution of a script statement by statement, with its files of events: shared by `run` and `query`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Outcome(NamedTuple):
 
 
 def is_question(statement: s.Statement) -> bool:
-    """Whether the statement looks at events or names, and changes nothing."""
+    """Whether the statement only reads."""
     return isinstance(statement, s.Show | s.Describe | s.Explain) or (
         isinstance(statement, s.Query) and statement.insert_into is None
     )
 
 
 def check_script(text: str, name: str, engine: Engine | None = None) -> s.Script:
-    """The statements of a text; every error in it is raised before the first one is carried out."""
+    """The statements of a text; all errors are raised before the first one is executed."""
     return Workspace(None, Path.cwd()).check(text, name) if engine is None else engine.checked(text, name)
 
 
-def standing_queries(script: s.Script, engine: Engine) -> list[s.Statement]:
-    """The queries of a checked text over streams that a source fills: they have no end."""
+def live_queries(script: s.Script, engine: Engine) -> list[s.Statement]:
+    """The queries of a checked text over streams with a source: they have no end."""
     workspace = Workspace(None, Path.cwd(), engine.catalog)
     found: list[s.Statement] = []
     for statement in script.statements:
@@ -52,11 +52,11 @@ def standing_queries(script: s.Script, engine: Engine) -> list[s.Statement]:
 
 
 def carry_out(
-    engine: Engine, script: s.Script, files: list[EventFile], standing: Sequence[s.Statement] = ()
+    engine: Engine, script: s.Script, files: list[EventFile], live: Sequence[s.Statement] = ()
 ) -> Iterator[Outcome]:
     """Each statement in turn. Events are loaded when all that is declared ahead of the first question is declared.
 
-    Those that are `standing` are only told of, with neither rows nor an effect.
+    Those in `live` are only listed, not executed.
     """
     declared = [st.name for st in script.statements if isinstance(st, s.CreateType)]
     check_event_files(files, [t.name for t in engine.catalog.types.values() if t.kind == "stream"] + declared)
@@ -69,7 +69,7 @@ def carry_out(
             waiting = _load_declared(engine, waiting)
             number += 1
         result = None
-        if not any(statement is one for one in standing):
+        if not any(statement is one for one in live):
             with Progress(f"query {number} of {questions}" if asks else "declaring"):
                 result = engine.carry_out(statement, script)
                 if result is not None:

@@ -1,4 +1,4 @@
-"""What `run` and `query` do with an engine: checked statements are carried out, outcomes are printed."""
+"""What `run` and `query` do with an engine: checked statements are executed, their results printed."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from presage.analyze.warnings import warnings_in
 from presage.cli.events import EventFile
 from presage.cli.failures import warn
 from presage.cli.live_output import follow, missed_by
 from presage.cli.options import Format
 from presage.cli.output import Printer
-from presage.cli.script import Outcome, carry_out, check_script, standing_queries
+from presage.cli.script import Outcome, carry_out, check_script, live_queries
 from presage.engine import Engine
 from presage.errors import error
 from presage.execution.spark.jvm import launched
 from presage.lang import syntax as s
 from presage.lang.command_syntax import CreateStatement
 from presage.logging import log_as_environment_says
+from presage.select.warnings import warnings_in
 
 Allowed = Mapping[str, Any]  # what statements may use: `allow_env` and `allow_hosts` of an engine
 # Spark writes the stack of a failed task to stderr; the command line says in one line what it was.
@@ -44,7 +44,7 @@ def opened(
             try:
                 yield engine
             except BaseException:
-                # Whoever made a mistake does not wait for Spark to come up.
+                # After an error, do not wait for Spark to start.
                 jvm = launched()
                 if jvm is not None:
                     jvm.abandon()
@@ -54,7 +54,7 @@ def opened(
         py4j.disabled = loud
 
 
-def carry_out_all(
+def execute_all(
     text: str,
     name: str,
     files: list[EventFile],
@@ -72,11 +72,11 @@ def carry_out_all(
         script = check_script(text, name, engine)
         as_json = format is Format.json
         warn(warnings_in(script), as_json)
-        standing = standing_queries(script, engine)
+        live = live_queries(script, engine)
         engine.start()
         followed = []
-        for outcome in carry_out(engine, script, files, standing):
-            if any(outcome.statement is one for one in standing):
+        for outcome in carry_out(engine, script, files, live):
+            if any(outcome.statement is one for one in live):
                 followed.append(outcome)
             elif outcome.result is not None:
                 printer.rows(outcome)
@@ -98,7 +98,7 @@ def answer(
     debug: bool,
     allowed: Allowed = NOTHING,
 ) -> None:
-    """The rows of every query; of a last INSERT INTO, too, since a text that ends so asks for them."""
+    """The rows of every query; also of an INSERT INTO at the end."""
     printer = Printer(format, rows)
     with opened(home, debug, allowed) as engine:
         script = check_script(text, name, engine)

@@ -1,4 +1,4 @@
-"""`presage serve`: a home in, an HTTP API and a web console out, until it is interrupted."""
+"""`presage serve`: the HTTP API and the web console of a home, until it is interrupted."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Token = Annotated[
     typer.Option(
         "--token",
         metavar="TOKEN",
-        help="env:NAME takes it from the environment; else one is made up.",
+        help="env:NAME takes it from the environment; else a random one.",
         show_default=False,
     ),
 ]
-Names = Annotated[list[str], typer.Option("--name", metavar="NAME", help="A name under which browsers ask for it.")]
+Names = Annotated[list[str], typer.Option("--name", metavar="NAME", help="A further host name of the server.")]
 Plans = Annotated[
     list[str],
-    typer.Option("--plan", metavar="FILE.json", help="Rooms or a picture under a map; may be given several times."),
+    typer.Option("--plan", metavar="FILE.json", help="A floor plan for a map; may be given several times."),
 ]
-Texts = Annotated[list[str], typer.Argument(metavar="[FILE.epl…]", help="Statements to carry out before it begins.")]
+Texts = Annotated[list[str], typer.Argument(metavar="[FILE.epl…]", help="Statements to execute first.")]
 
 
 def serve(
@@ -42,7 +42,7 @@ def serve(
     allow_host: AllowHost = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
-    """Serve the console and the HTTP API over a home. Everybody who asks needs the token."""
+    """Serve the console and the HTTP API over a home. Every request needs the token."""
     with reported(debug=debug):
         from presage.cli.server import serve_home
 

@@ -1,4 +1,4 @@
-"""What `presage serve` does: a web server that listens at once, and behind it an engine on its way up."""
+"""The server of `presage serve`: it listens at once, while the engine starts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def serve_home(
     plans: Sequence[str] = (),
     allowed: Mapping[str, Any] | None = None,
 ) -> None:
-    """Until it is interrupted. Whoever listens on other addresses must say which token he wants. `plans`: files that
-    say what lies under the maps; `allowed`: `allow_env` and `allow_hosts` of the engine."""
+    """Serve until interrupted. Addresses other than the loopback need a token from the user. `plans`: files of floor
+    plans; `allowed`: `allow_env` and `allow_hosts` of the engine."""
     check_packages("presage serve")
     if host not in LOOPBACK and token is None:
         fix = "choose a token: --token env:PRESAGE_TOKEN"
@@ -49,7 +49,7 @@ def serve_home(
     read = [read_plan(plan) for plan in plans]
     texts = [(name_of(file), read_text(file)) for file in files]
     secret = token or new_token()
-    keep_out(secret)  # of all that is logged
+    keep_out(secret)  # out of logs
     listening = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     gate = Gate()
@@ -63,13 +63,13 @@ def serve_home(
     sys.stdout.write(f"Presage is at http://{shown}:{listening.getsockname()[1]}/{hidden}\n")
     sys.stdout.write(f"  {'nothing is kept' if home is None else f'home {home}'}; Ctrl-C ends it\n")
     sys.stdout.flush()
-    # It comes up while Python is still loading.
+    # The JVM starts while Python is still loading.
     launch(quiet=not debug)
     opening.start()
     try:
         server.run([listening])
     except KeyboardInterrupt:
-        # The way in which it is ended. The server has let its requests end, and now passes the signal on.
+        # The normal end: the server has finished its requests and passes the signal on.
         sys.stdout.write("stopping\n")
     finally:
         opening.close()
@@ -79,7 +79,7 @@ def serve_home(
 
 @contextmanager
 def served(engine: Engine, port: int) -> Iterator[tuple[str, Gate]]:
-    """The console of an engine that is there, on the loopback, from a thread of its own: its address, and its gate."""
+    """The console of an open engine on the loopback, in a thread of its own: its address, and its gate."""
     check_packages("--serve")
     from presage.console.access import Access, new_token
     from presage.console.app import open_gate

@@ -1,4 +1,4 @@
-"""What `presage serve` does behind its gate: a home and texts in, an engine that has carried them out."""
+"""The engine of `presage serve`, opened in the background while the server already answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Text = tuple[str, str]  # name, and what is in it
 
 
 class Opening:
-    """Opens an engine in a thread of its own, while the server answers already. `close` waits for it, and ends it.
+    """Opens an engine in a thread of its own while the server already answers; `close` waits for it and closes it.
 
-    `texts` are carried out in turn; `ended` is called if that fails, and `failure` says why. `allowed`: `allow_env` and
+    `texts` are executed in turn; on an error `failure` is set and `ended` called. `allowed`: `allow_env` and
     `allow_hosts` of the engine.
     """
 
@@ -55,7 +55,7 @@ class Opening:
             from presage.engine import Engine
 
             self._gate.doing = "the home is opened"
-            # Statements come from whoever has the token: they read what lies here, and nothing else of this machine.
+            # Statements come over HTTP: restrict file access to the working folder and the home.
             roots = [Path.cwd(), *([self._home] if self._home else [])]
             self.engine = Engine(home=self._home, roots=roots, **self._allowed)
             self.engine.start()

@@ -1,4 +1,4 @@
-"""`presage status`: a home in, how all that is in it is out. Beside a running engine, or without one."""
+"""`presage status`: the state of a home and of all that is in it, whether or not an engine is running."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Watch = Annotated[
     float | None,
-    typer.Option("--watch", min=0.5, metavar="SECONDS", help="Look again and again, until you interrupt it."),
+    typer.Option("--watch", min=0.5, metavar="SECONDS", help="Repeat until you interrupt it."),
 ]
 
 
 def status(home: HomeFolder, format: OutputLook = LookFormat.table, watch: Watch = None, debug: Debug = False) -> None:
-    """Tell how the streams, statements, sources and sinks of a home are.
+    """Show the status of the streams, statements, sources and sinks of a home.
 
     Ends with 0 if all is well, 3 if something needs attention: a statement, a source or a sink that has failed,
     batches that fail, an engine that hangs; 1 if the folder is no home or is damaged.
@@ -48,7 +48,7 @@ def _once(home: Path, format: LookFormat) -> bool:
 
 
 def _watch(home: Path, format: LookFormat, seconds: float) -> bool:
-    """Until it is interrupted; whether there were problems at the end."""
+    """Repeat until interrupted; returns whether there were problems at the end."""
     import time
 
     from presage.operations.status import status_of
@@ -71,7 +71,7 @@ def _watch(home: Path, format: LookFormat, seconds: float) -> bool:
                 time.sleep(seconds)
                 seen = status_of(home, seen)
     except KeyboardInterrupt:
-        return bool(seen.problems())  # the way to end it
+        return bool(seen.problems())  # the user ends it
 
 
 def _print_json(seen: HomeStatus) -> None:

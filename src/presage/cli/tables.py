@@ -1,4 +1,4 @@
-"""The rows of a result in, a table for the terminal out: wide ones become records, long ones are cut and say so."""
+"""Tables of results for the terminal: wide rows become records, long tables are cut with a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`presage test`: files of scenarios in; a line for each scenario, and what failed, out."""
+"""`presage test`: runs files of scenarios and reports each one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Files = Annotated[list[str], typer.Argument(metavar="SCENARIO.epl…", help="Fil
 
 
 def try_scenarios(files: Files, format: OutputFormat = Format.table, debug: Debug = False) -> None:
-    """Try scenarios: events and the clock in, expected rows out (ASSERT). Spark is started only if a term needs it."""
+    """Run scenarios: events, time and expected rows (ASSERT). Spark is started only if an expression needs it."""
     with reported(as_json=format is Format.json, debug=debug):
-        # Here, since `presage --help` needs none of it.
+        # Imported here to keep `presage --help` fast.
         from presage.execution.spark.jvm import SMALL, launch_when_needed
         from presage.scenarios import run_scenarios
 

@@ -1,4 +1,4 @@
-"""The name of a file of statements in, its text out; whatever can be wrong with the file is an error with a fix."""
+"""The text of a file of statements; what is wrong with the file is an error with a fix."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def read_text(file: str) -> str:
 
 
 def name_of(file: str) -> str:
-    """How errors call the text."""
+    """The name of the text in errors."""
     return "stdin" if file == STDIN else file
 
 
 def _decoded(data: bytes, name: str) -> str:
     try:
-        # Editors on Windows put a mark in front that means nothing.
+        # Drop the byte order mark of editors on Windows.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as failure:
         line = data.count(b"\n", 0, failure.start) + 1

@@ -1,4 +1,4 @@
-"""Values of results in, short texts for a table out."""
+"""Values of results as short texts for a table."""
 
 from __future__ import annotations
 

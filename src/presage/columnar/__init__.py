@@ -1,1 +1,1 @@
-"""Expressions of the plan over Arrow columns, without Spark: what running statements compute for each batch."""
+"""Evaluation of plan expressions over Arrow columns, without Spark."""

@@ -26,14 +26,13 @@ from presage.model.arrow import to_arrow
 from presage.model.types import DataType, MapOf, StructOf
 
 
-def field_of(base_type: DataType, name: str) -> Callable[[Vector], Vector]:
+def field_of(base_type: DataType, name: str) -> Callable[..., Vector]:
     assert isinstance(base_type, StructOf)
     names = [n for n, _ in base_type.fields]
     place = names.index(name)
     data_type = base_type.fields[place][1]
 
-    def run(base: Vector) -> Vector:
-        assert isinstance(base, Cells)
+    def run(base: Cells) -> Vector:
         return from_arrow(pc.struct_field(base.array, [place]), data_type)
 
     return run
@@ -50,14 +49,12 @@ def make_struct(types: Sequence[DataType], result: DataType) -> Callable[..., Ve
     return run
 
 
-def element_at_place(element: DataType, from_end: bool = False) -> Callable[[Vector, Vector], Vector]:
+def element_at_place(element: DataType, from_end: bool = False) -> Callable[..., Vector]:
     """`array[i]` from 0, or counted from the last."""
 
-    def run(base: Vector, index: Vector) -> Vector:
-        assert isinstance(base, Cells)
-        assert isinstance(index, Flat)
+    def run(base: Cells, index: Flat) -> Vector:
         starts, sizes, valid = slots_of(base.array)
-        # Beyond INT lies outside of every array; clipped, it stays outside and nothing overflows.
+        # Clipped to INT, a huge index stays outside of every array, and nothing overflows.
         place = np.clip(index.values.astype(np.int64), -(2**31), 2**31)
         if from_end:
             place = sizes - 1 - place
@@ -70,26 +67,25 @@ def element_at_place(element: DataType, from_end: bool = False) -> Callable[[Vec
     return run
 
 
-def value_at_key(base_type: DataType) -> Callable[[Vector, Vector], Vector]:
+def value_at_key(base_type: DataType) -> Callable[..., Vector]:
     assert isinstance(base_type, MapOf)
     value_type = base_type.value
     find = key_places(base_type)
-    return lambda base, key: take(from_arrow(base.array.items, value_type), find(base, key))  # type: ignore[union-attr]
+    return lambda base, key: take(from_arrow(base.array.items, value_type), find(base, key))
 
 
-def key_places(base_type: MapOf) -> Callable[[Vector, Vector], Ints]:
-    """Where the first entry with the key stands among the entries of all maps; -1 if there is none."""
+def key_places(base_type: MapOf) -> Callable[..., Ints]:
+    """The place of the first entry with the key among the entries of all maps; -1 if there is none."""
     equal, key_type = compare("=", base_type.key), base_type.key
 
-    def run(base: Vector, key: Vector) -> Ints:
-        assert isinstance(base, Cells)
+    def run(base: Cells, key: Vector) -> Ints:
         rows = joint_length(base, key)
         starts, sizes, _ = slots_of(base.array)
         owners, places = spread(np.broadcast_to(starts, rows), np.broadcast_to(sizes, rows))
         keys = take(from_arrow(base.array.keys, key_type), places)
         hits = np.flatnonzero(np.broadcast_to(is_true(equal(keys, take(key, owners))), len(places)))[::-1]
         found = np.full(rows, -1, np.int64)
-        # Backwards, so that the first one is written last.
+        # In reverse order, so that the first hit is written last.
         found[owners[hits]] = places[hits]
         return found
 
@@ -97,7 +93,7 @@ def key_places(base_type: MapOf) -> Callable[[Vector, Vector], Ints]:
 
 
 def spread(starts: Ints, sizes: Ints) -> tuple[Ints, Ints]:
-    """Of lists with these bounds, one after the other: each element's list, and its place."""
+    """The list and the place of each element of consecutive lists with these bounds."""
     ends = np.cumsum(sizes)
     owners = np.repeat(np.arange(len(sizes)), sizes)
     return owners, np.repeat(starts - ends + sizes, sizes) + np.arange(len(owners))

@@ -10,7 +10,7 @@ _threads: set[int] = set()
 
 
 def cancel_thread(identity: int) -> None:
-    """Let what a thread computes end with a CancelledError, as soon as it looks."""
+    """Make the thread raise a CancelledError at its next check."""
     _threads.add(identity)
     cancel_loops(identity)
 
@@ -21,7 +21,7 @@ def check_cancelled() -> None:
 
 
 def leave_thread() -> None:
-    """Called by a thread that ends: its identity may be given to another one."""
+    """Called by a thread that ends: another thread may get its identity."""
     if threading.get_ident() in _threads:
         _threads.discard(threading.get_ident())
         cancel_loops(0)

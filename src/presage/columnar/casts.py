@@ -16,7 +16,7 @@ from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType
 
-Cast = Callable[[Vector], Vector]
+Cast = Callable[..., Vector]
 
 
 def cast(source: DataType, target: DataType) -> Cast | None:
@@ -42,26 +42,23 @@ def cast(source: DataType, target: DataType) -> Cast | None:
 
 
 def _plain(dtype: type[np.generic]) -> Cast:
-    def run(vector: Vector) -> Flat:
-        assert isinstance(vector, Flat)
+    def run(vector: Flat) -> Flat:
         return Flat(vector.values.astype(dtype), vector.valid)
 
     return run
 
 
-def _nonzero(vector: Vector) -> Flat:
-    assert isinstance(vector, Flat)
+def _nonzero(vector: Flat) -> Flat:
     return Flat(vector.values != 0, vector.valid)
 
 
 def _narrowed(least: int, target: DataType) -> Cast:
     dtype = DTYPES[target]
 
-    def run(vector: Vector) -> Flat:
-        assert isinstance(vector, Flat)
+    def run(vector: Flat) -> Flat:
         values = vector.values
         if values.dtype.kind == "f":
-            # As Spark: 2.0**63, which is what the greatest LONG becomes as a DOUBLE, still counts as that LONG.
+            # As in Spark: 2.0**63, the greatest LONG as a DOUBLE, is cast to that LONG.
             fits = (np.floor(values) <= float(-least - 1)) & (np.ceil(values) >= float(least))
             with np.errstate(invalid="ignore"):
                 whole = np.where(values >= 2.0**63, 2**63 - 1, values.astype(np.int64))

@@ -1,4 +1,4 @@
-"""The index of one column's constants: which rows of a batch satisfy the comparisons of many conditions.
+"""The index of one column's constants, to find the rows of a batch that satisfy the comparisons of many conditions.
 
 NULL satisfies nothing; NaN equals NaN and is greatest; -0.0 equals 0.0.
 """
@@ -43,7 +43,7 @@ class ColumnIndex:
         # IN may name a value twice.
         self.equal_owners, self.equal_codes = np.unique(pairs, axis=1)
         self.code_count = int(self.equal_codes.max(initial=-1)) + 1
-        # The one value of a condition, and which conditions allow several.
+        # The value of a condition with one, and which conditions allow several.
         self.single = np.full(self.count, -1, np.int64)
         self.single[self.equal_owners] = self.equal_codes
         self.several = np.bincount(self.equal_owners, minlength=self.count) > 1
@@ -80,7 +80,7 @@ def _scattered(numbers: Ints, places: Ints, count: int) -> Ints:
 
 
 class Seen:
-    """One batch of a column's values before its index. Each view of them is made when it is first asked for."""
+    """One batch of a column's values, seen through its index. Its views are computed on first use."""
 
     def __init__(self, index: ColumnIndex, vector: Vector, rows: int) -> None:
         self._index = index
@@ -98,13 +98,13 @@ class Seen:
     def _by_code(self) -> tuple[Ints, Ints]:
         """Rows in the order of their codes, and where each code starts."""
         codes, count = self._codes, self._index.code_count
-        # Sorted by digits if the numbers are small.
+        # NumPy sorts small integers by radix.
         order = np.argsort(codes.astype(np.int16) if count < 2**15 else codes, kind="stable")
         sizes = np.bincount(codes + 1, minlength=count + 1)
         return order, np.cumsum(sizes)
 
     def equal_counts(self) -> Ints:
-        """How many rows have one of the values that a condition allows."""
+        """The number of rows with an allowed value, by condition."""
         index = self._index
         starts = self._by_code[1]
         sizes = np.diff(starts)[index.equal_codes]
@@ -116,8 +116,8 @@ class Seen:
     def equal_pairs(self, numbers: Ints) -> Pairs:
         index = self._index
         order, starts = self._by_code
-        asked = _marks(numbers, index.count)[index.equal_owners]
-        owners, codes = index.equal_owners[asked], index.equal_codes[asked]
+        active = _marks(numbers, index.count)[index.equal_owners]
+        owners, codes = index.equal_owners[active], index.equal_codes[active]
         which, places = spread(starts[codes], starts[codes + 1] - starts[codes])
         return owners[which], order[places]
 
@@ -125,7 +125,7 @@ class Seen:
 
     @cached_property
     def _keys(self) -> tuple[Numbers, Numbers]:
-        """Of rows and of constants, such that they compare as the values do."""
+        """Sort keys of the rows and of the constants, which compare as their values do."""
         if isinstance(self._vector, Flat):
             bounds = self._index.bounds
             assert isinstance(bounds, Flat)
@@ -152,7 +152,7 @@ class Seen:
 
     @cached_property
     def _spans(self) -> tuple[Ints, Ints]:
-        """For each condition where its rows begin and end among the sorted ones."""
+        """For each condition, start and end of its rows among the sorted ones."""
         index, (_, values) = self._index, self._sorted
         low, high = np.zeros(index.count, np.int64), np.full(index.count, len(values), np.int64)
         for op, (numbers, places) in index.users.items():
@@ -173,10 +173,10 @@ class Seen:
     # -- checking -----------------------------------------------------------------------------------------
 
     def check(self, numbers: Ints, owners: Ints, rows: Ints, source: Ints, place: int) -> Bools | None:
-        """Which pairs of condition and row hold; None for all. A part that gave the candidates needs no check.
+        """Which pairs of condition and row hold; None for all. The part that gave the candidates needs no check.
 
-        `numbers` are the conditions at work, `source` tells for every condition the part that gave its candidates;
-        this column's are 2 * place (equality) and 2 * place + 1 (range).
+        `numbers` are the active conditions; `source` is, for every condition, the part that gave its candidates: of
+        this column 2 * place (equality) or 2 * place + 1 (range).
         """
         index = self._index
         equal, ranges = index.with_equal & (source != 2 * place), index.with_range & (source != 2 * place + 1)
@@ -184,18 +184,18 @@ class Seen:
         by_range = self._check_ranges(ranges, numbers, owners, rows) if ranges[numbers].any() else None
         return both_valid(by_equal, by_range)
 
-    def _check_equal(self, asked: Bools, owners: Ints, rows: Ints) -> Bools:
+    def _check_equal(self, active: Bools, owners: Ints, rows: Ints) -> Bools:
         index = self._index
         codes = self._codes[rows]
         holds: Bools = codes == index.single[owners]
-        several = (asked & index.several)[owners]
+        several = (active & index.several)[owners]
         if several.any():
             keys = owners[several] * max(index.code_count, 1) + codes[several]
             at = np.minimum(np.searchsorted(index.allowed, keys), len(index.allowed) - 1)
             holds[several] = (index.allowed[at] == keys) & (codes[several] >= 0)
-        return holds | ~asked[owners]
+        return holds | ~active[owners]
 
-    def _check_ranges(self, asked: Bools, numbers: Ints, owners: Ints, rows: Ints) -> Bools:
+    def _check_ranges(self, active: Bools, numbers: Ints, owners: Ints, rows: Ints) -> Bools:
         index, (keys, bounds) = self._index, self._keys
         mine = keys[rows]
         compare = compare_doubles if (bounds != bounds).any() else compare_with_numbers
@@ -207,7 +207,7 @@ class Seen:
             one: Bools = compare(op, mine, bounds[place_of][owners])
             holds = both_valid(holds, one if used[numbers].all() else one | ~used[owners])
         assert holds is not None
-        return holds if asked[numbers].all() else holds | ~asked[owners]
+        return holds if active[numbers].all() else holds | ~active[owners]
 
 
 def _marks(numbers: Iterable[int], count: int) -> Bools:

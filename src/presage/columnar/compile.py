@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from presage.columnar import logic
 from presage.columnar.access import element_at_place, field_of, make_struct, value_at_key
-from presage.columnar.arithmetic import compute, months_later, negate, seconds_between
+from presage.columnar.arithmetic import compute, concatenated, months_later, negate, seconds_between
 from presage.columnar.cancellation import check_cancelled
 from presage.columnar.casts import cast
-from presage.columnar.concatenation import concatenated
 from presage.columnar.like import like
 from presage.columnar.membership import in_list, in_relation, in_relation_where, relation_of, relation_terms_supported
 from presage.columnar.order import compare
@@ -28,17 +27,17 @@ from presage.plan import expr as e
 
 
 class Batch:
-    """The rows that are worked on, and what is known of them so far."""
+    """A batch of rows, and the values computed for it so far."""
 
-    __slots__ = ("known", "table")
+    __slots__ = ("table", "values")
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self.known: dict[Node, Vector] = {}
+        self.values: dict[Node, Vector] = {}
 
 
 class Node:
-    """One expression; computed once for each batch."""
+    """One expression, computed once for each batch."""
 
     __slots__ = ("children", "kernel", "number")
 
@@ -48,11 +47,11 @@ class Node:
         self.children = children
 
     def value(self, batch: Batch) -> Vector:
-        known = batch.known.get(self)
-        if known is None:
+        value = batch.values.get(self)
+        if value is None:
             check_cancelled()
-            known = batch.known[self] = self.kernel(*[child.value(batch) for child in self.children])
-        return known
+            value = batch.values[self] = self.kernel(*[child.value(batch) for child in self.children])
+        return value
 
 
 class ConstantNode(Node):
@@ -67,7 +66,7 @@ class ConstantNode(Node):
 
 
 class ColumnNode(Node):
-    """Reads a column by its exact name: a dot in it is no field access."""
+    """Reads a column by its exact name; a dot in it is not a field access."""
 
     __slots__ = ("column",)
 
@@ -76,29 +75,29 @@ class ColumnNode(Node):
         self.column = column
 
     def value(self, batch: Batch) -> Vector:
-        known = batch.known.get(self)
-        if known is None:
+        value = batch.values.get(self)
+        if value is None:
             array = one_array(batch.table.column(self.column.name))
-            known = batch.known[self] = from_arrow(array, self.column.type)
-        return known
+            value = batch.values[self] = from_arrow(array, self.column.type)
+        return value
 
 
 class Nodes:
-    """Compiles expressions, and remembers them: by identity at once, by content after a look at the parts."""
+    """Compiles expressions, with a cache by identity and one by content."""
 
     def __init__(self, relations: Mapping[str, pa.Table]) -> None:
         self._relations = relations
-        # Never given twice, so that what was forgotten is not taken for what came later.
+        # Never reused: a number in an old key must not match a newer node.
         self._numbers = itertools.count()
         self._by_content: dict[tuple[object, ...], Node | None] = {}
-        # The expression is kept beside its node, so that its identity is not given to another one.
+        # Holds the expression as well, so that its id is not reused.
         self._by_identity: dict[int, tuple[e.Expr, Node | None]] = {}
 
     def node(self, expr: e.Expr) -> Node | None:
-        """None if a part of it cannot be computed here."""
+        """The node of an expression; None if a part of it cannot be computed here."""
         seen = self._by_identity.get(id(expr))
         if seen is None:
-            if len(self._by_identity) > MAX_REMEMBERED:
+            if len(self._by_identity) > MAX_CACHED:
                 self._by_identity.clear()
                 self._by_content.clear()
             seen = self._by_identity[id(expr)] = (expr, self._node(expr))
@@ -132,7 +131,7 @@ class Nodes:
     def _membership(self, expr: e.InRelation) -> Kernel:
         if expr.condition is None:
             return in_relation(expr, self._relations)
-        # Its columns are those of pairs, and mean nothing here.
+        # Its columns are those of the pairs: compiled apart.
         condition = Nodes(self._relations).node(expr.condition.expr)
         assert condition is not None
 
@@ -142,12 +141,12 @@ class Nodes:
         return in_relation_where(expr, relation_of(expr, self._relations), holds)
 
 
-# Statements come and go; what they left behind is forgotten now and then.
-MAX_REMEMBERED = 100_000
+# Clears the caches now and then: undeployed statements leave entries behind.
+MAX_CACHED = 100_000
 
 
 def _own_parts(expr: e.Expr) -> str:
-    """What an expression is beside its children. As text, because 0.0 equals -0.0 and NaN not even itself."""
+    """The fields of an expression other than its children, as text: 0.0 equals -0.0, and NaN not even itself."""
     own = [getattr(expr, f.name) for f in fields(expr) if f.name not in ("type", "span")]
     return repr([v for v in own if not isinstance(v, e.Expr) and not (isinstance(v, tuple) and _has_expr(v))])
 
@@ -160,7 +159,7 @@ def _has_expr(values: tuple[object, ...]) -> bool:
 
 
 def kernel_of(expr: e.Expr) -> Kernel | None:
-    """The function over the vectors of the children; None if there is none."""
+    """The kernel of an expression over the vectors of its children; None if there is none."""
     build = _KERNELS.get(type(expr))
     return build(expr) if build else None
 

@@ -16,7 +16,7 @@ from presage.model.types import DataType
 
 
 def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], result: DataType) -> Callable[..., Vector]:
-    """NULL for a NULL argument, and where the function gives None. A TIMESTAMP is an int of microseconds."""
+    """NULL for a NULL argument, and where the function returns None. A TIMESTAMP is passed as microseconds."""
     arrow = to_arrow(result)
 
     def run(*args: Vector) -> Vector:
@@ -38,13 +38,11 @@ def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], resu
         if valid is not None:
             codes = np.where(valid, codes, -1)
         distinct, rows, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        # Each distinct tuple is read off the first row that has it.
-        picked = [
-            [values[i] for i in (place[rows] if len(place) != 1 else np.zeros_like(rows))]
-            if values
-            else [None] * len(rows)
-            for values, place in zip(tables, places, strict=True)
-        ]
+        # The arguments of each distinct tuple are those of its first row.
+        picked = []
+        for values, place in zip(tables, places, strict=True):
+            first = place[rows] if len(place) != 1 else np.zeros_like(rows)
+            picked.append([values[i] for i in first] if values else [None] * len(rows))
         found: list[Any] = []
         for code, *tup in zip(distinct, *picked, strict=True):
             check_cancelled()
@@ -63,5 +61,5 @@ def _encoded(vector: Vector, data_type: DataType) -> tuple[list[Any], Ints]:
 
 
 def _dense(codes: Ints) -> Ints:
-    """Numbered from 0, so that products of many codes stay small."""
+    """Renumbered from 0, so that products of many codes stay small."""
     return np.unique(codes, return_inverse=True)[1]

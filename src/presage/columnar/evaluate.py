@@ -1,7 +1,7 @@
 """The evaluator of plan expressions over Arrow tables, with exactly the values that Spark gives.
 
-Nothing fails on a row: division by zero, overflow, a text that is no number are NULL. What cannot be computed here to
-the last digit goes to the fallback (Catalyst), in one call for all such expressions.
+No row fails: division by zero, overflow and unreadable texts give NULL. Expressions that cannot be computed here to
+the last digit go to the fallback (Catalyst), in one call for all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def supports(expr: Expr) -> bool:
 
 
 class Evaluator:
-    """Computes expressions over tables. Compiles an expression when it first meets it; keep the expression, too.
+    """Computes expressions over tables. Compiles an expression on first use, by identity: callers keep a reference.
 
     `relations` gives the tables of the relations that expressions name; `fallback` computes what is not supported.
     """
@@ -41,15 +41,15 @@ class Evaluator:
     def columns(self, exprs: Sequence[Expr], table: pa.Table) -> list[pa.Array]:
         batch, rows = Batch(table), table.num_rows
         found: list[pa.Array] = []
-        strangers: list[int] = []
+        unsupported: list[int] = []
         for i, expr in enumerate(exprs):
             node = self._nodes.node(expr)
             if node is None:
-                strangers.append(i)
+                unsupported.append(i)
             found.append(None if node is None else to_array(node.value(batch), expr.type, rows))
-        if strangers:
-            answers = self._ask([exprs[i] for i in strangers], table)
-            for i, answer in zip(strangers, answers, strict=True):
+        if unsupported:
+            answers = self._call_fallback([exprs[i] for i in unsupported], table)
+            for i, answer in zip(unsupported, answers, strict=True):
                 found[i] = answer
         return found
 
@@ -58,24 +58,24 @@ class Evaluator:
         return self.masks([condition], table)[0]
 
     def masks(self, conditions: Sequence[Expr], table: pa.Table) -> list[Bools]:
-        """As `mask`, of several conditions: what they share is computed once."""
+        """As `mask`, for several conditions: common subexpressions are computed once."""
         nodes = [self._nodes.node(condition) for condition in conditions]
-        asked = [condition for condition, node in zip(conditions, nodes, strict=True) if node is None]
-        answers = iter(self._ask(asked, table) if asked else [])
+        unsupported = [condition for condition, node in zip(conditions, nodes, strict=True) if node is None]
+        answers = iter(self._call_fallback(unsupported, table) if unsupported else [])
         batch, rows = Batch(table), table.num_rows
         return [truth(flat_from_arrow(next(answers)) if n is None else n.value(batch), rows) for n in nodes]
 
     def computes(self, expr: Expr) -> bool:
-        """As `supports`, but remembered."""
+        """As `supports`, cached."""
         return self._nodes.node(expr) is not None
 
     def vector(self, expr: Expr, table: pa.Table) -> Vector:
-        """As the evaluator itself works with it; only for what it computes."""
+        """The internal form of a column; only for supported expressions."""
         node = self._nodes.node(expr)
         assert node is not None
         return node.value(Batch(table))
 
-    def _ask(self, exprs: list[Expr], table: pa.Table) -> list[pa.Array]:
+    def _call_fallback(self, exprs: list[Expr], table: pa.Table) -> list[pa.Array]:
         if self._fallback is None:
             raise error("INTERNAL", exprs[0].span, what=f"{show(exprs[0])} cannot be computed without Spark")
         return self._fallback(exprs, table)

@@ -1,4 +1,4 @@
-"""Pairs of rows of two tables for which a condition holds; equal keys are looked up."""
+"""The join of two tables by a condition; equalities in it are looked up by sorted keys."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator
 from presage.plan.expr import Comparison, Expr, conjunction, conjuncts
 
-# Pairs that are looked at together.
+# Pairs per call of the evaluator.
 PAIRS_AT_ONCE = 1 << 20
 
 
 def join_rows(condition: Expr | None, rows: pa.Table, others: pa.Table, evaluator: Evaluator) -> tuple[Ints, Ints]:
-    """Places in `rows`, rising, and in `others`, rising for each of the rows. No column is in both tables."""
+    """Row numbers in `rows`, ascending, and in `others`, ascending for each row. The tables share no column name."""
     pairs, rest = _equal_sides(condition, set(rows.column_names), set(others.column_names))
     left, right = _equal_rows(pairs, rows, others, evaluator)
     if rest is None:
         return left, right
     named = rest.columns()
-    # A table without columns would have no rows.
+    # A table without columns has no rows.
     ours = rows.select([c for c in rows.column_names if c in named] or rows.column_names[:1])
     theirs = others.select([c for c in others.column_names if c in named])
     kept = [np.zeros(0, np.bool_)]
@@ -40,7 +40,7 @@ def join_rows(condition: Expr | None, rows: pa.Table, others: pa.Table, evaluato
 def _equal_sides(
     condition: Expr | None, ours: Set[str], theirs: Set[str]
 ) -> tuple[list[tuple[Expr, Expr]], Expr | None]:
-    """Equalities between the two, and what else the condition says."""
+    """The equalities between the two tables, and the rest of the condition."""
     pairs: list[tuple[Expr, Expr]] = []
     rest: list[Expr] = []
     for part in conjuncts(condition):
@@ -59,7 +59,7 @@ def _equal_sides(
 def _equal_rows(
     pairs: list[tuple[Expr, Expr]], rows: pa.Table, others: pa.Table, evaluator: Evaluator
 ) -> tuple[Ints, Ints]:
-    """Places of rows of both whose keys are equal; all pairs where there is no key."""
+    """Row numbers of both tables with equal keys; all pairs if there is no key."""
     count, further = rows.num_rows, others.num_rows
     if not pairs:
         return np.repeat(np.arange(count), further), np.tile(np.arange(further), count)
@@ -67,13 +67,13 @@ def _equal_rows(
     theirs = evaluator.columns([p[1] for p in pairs], others)
     columns = [pa.chunked_array([a, b]) for a, b in zip(ours, theirs, strict=True)]
     codes, _ = equality_codes(columns, count + further)
-    # Null equals nothing.
-    known = np.logical_and.reduce([c.is_valid().to_numpy() for c in columns])
-    wanted = np.flatnonzero(known[count:])
+    # NULL equals nothing.
+    valid = np.logical_and.reduce([c.is_valid().to_numpy() for c in columns])
+    wanted = np.flatnonzero(valid[count:])
     wanted = wanted[np.argsort(codes[count:][wanted], kind="stable")]
     keys = codes[count:][wanted]
     low, high = (np.searchsorted(keys, codes[:count], side) for side in ("left", "right"))
-    matches = np.where(known[:count], high - low, 0)
+    matches = np.where(valid[:count], high - low, 0)
     left = np.repeat(np.arange(count), matches)
     within = np.arange(len(left)) - np.repeat(np.cumsum(matches) - matches, matches)
     return left, wanted[np.repeat(low, matches) + within]

@@ -1,4 +1,4 @@
-"""64-bit hashes of keys: values that are equal as SQL groups have equal hashes, in any process.
+"""64-bit hashes of keys: values in one SQL group have equal hashes, in every process.
 
 Null equals null, NaN equals NaN, -0.0 equals 0.0; arrays, structs and maps by their content.
 """
@@ -17,7 +17,7 @@ NULL = np.uint64(0x5851F42D4C957F2D)
 
 
 def key_hashes(column: pa.ChunkedArray) -> np.ndarray:
-    """One hash per row. Cost: linear; a Python object is made per distinct text, and per nested value."""
+    """One hash per row. Linear; makes a Python object per distinct text and per nested value."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -59,7 +59,7 @@ def _text_hashes(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _canonical(value: Any, kind: pa.DataType) -> Any:
-    """The same object for values that are equal."""
+    """An object with one `repr` for all equal values."""
     if value is None:
         return None
     if pa.types.is_floating(kind):

@@ -1,4 +1,4 @@
-"""LIKE on text vectors. `%` and `_` are wildcards; a lone backslash stands for itself."""
+"""LIKE on text vectors. `%` and `_` are wildcards; a backslash before another character is literal."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ def like(expr: e.Like) -> Callable[..., Vector]:
     return _by_pattern
 
 
-def _by_pattern(texts: Vector, patterns: Vector) -> Vector:
-    """All texts that have the same pattern together."""
-    assert isinstance(texts, Cells)
-    assert isinstance(patterns, Cells)
+def _by_pattern(texts: Cells, patterns: Cells) -> Vector:
+    """Texts with the same pattern are matched together."""
     rows = max(len(texts), len(patterns)) if len(texts) and len(patterns) else 0
     array = texts.array if len(texts) == rows else pa.repeat(texts.array[0], rows)
     encoded = patterns.array.dictionary_encode()
@@ -51,13 +49,13 @@ def _by_pattern(texts: Vector, patterns: Vector) -> Vector:
 
 @functools.lru_cache(maxsize=1024)
 def _regex(pattern: str) -> str:
-    """For RE2, as regular expressions are."""
+    """The pattern as a regular expression for RE2."""
     parts = _PARTS.findall(pattern)
     return rf"\A{''.join(_WILD.get(part) or literal(part[-1]) for part in parts)}\z"
 
 
 def plain_form(pattern: str) -> tuple[bool, str, bool] | None:
-    """Of 'abc', 'abc%', '%abc' and '%abc%': whether anything may stand before the text, the text, and behind it."""
+    """Of 'abc', 'abc%', '%abc' and '%abc%': whether it starts with %, the text, whether it ends with %. Else None."""
     parts = _PARTS.findall(pattern)
     starts, ends = parts[:1] == ["%"], parts[-1:] == ["%"] and len(parts) > 1
     middle = parts[1 if starts else 0 : len(parts) - 1 if ends else len(parts)]
@@ -65,7 +63,7 @@ def plain_form(pattern: str) -> tuple[bool, str, bool] | None:
 
 
 def _plain(pattern: str) -> Callable[..., Vector] | None:
-    """The kernel of a plain form, which Arrow has functions for."""
+    """The kernel of a plain form, by a function of Arrow."""
     form = plain_form(pattern)
     if form is None:
         return None
@@ -75,8 +73,7 @@ def _plain(pattern: str) -> Callable[..., Vector] | None:
         return lambda a, b: equal(a, _unescaped(text))
     find = pc.match_substring if starts and ends else pc.ends_with if starts else pc.starts_with
 
-    def run(texts: Vector, _: Vector) -> Vector:
-        assert isinstance(texts, Cells)
+    def run(texts: Cells, _: Vector) -> Vector:
         return flat_from_arrow(find(texts.array, text))
 
     return run

@@ -1,4 +1,4 @@
-"""Array vectors unfolded into their elements, and folded again."""
+"""Conversion between array vectors and flat vectors of their elements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.columnar.access import spread
-from presage.columnar.vectors import Bools, Cells, Ints, Vector, slots_of
+from presage.columnar.vectors import Bools, Cells, Ints, slots_of
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType
 
@@ -16,8 +16,7 @@ class Unfolded:
 
     __slots__ = ("elements", "owners", "places", "sizes", "valid")
 
-    def __init__(self, vector: Vector, rows: int, elements: pa.Array | None = None) -> None:
-        assert isinstance(vector, Cells)
+    def __init__(self, vector: Cells, rows: int, elements: pa.Array | None = None) -> None:
         starts, sizes, valid = slots_of(vector.array)
         self.sizes: Ints = np.broadcast_to(sizes, rows)
         self.valid: Bools | None = None if valid is None else np.broadcast_to(valid, rows)
@@ -29,15 +28,9 @@ class Unfolded:
 
 
 def fold(elements: pa.Array, owners: Ints, rows: int, valid: Bools | None, data_type: DataType) -> Cells:
-    """Arrays of these elements, which stand in the order of their rows."""
-    return Cells(
-        pa.ListArray.from_arrays(
-            offsets_of(owners, rows),
-            elements,
-            type=to_arrow(data_type),
-            mask=None if valid is None else pa.array(~valid),
-        )
-    )
+    """Arrays of these elements, which are in the order of their rows."""
+    mask = None if valid is None else pa.array(~valid)
+    return Cells(pa.ListArray.from_arrays(offsets_of(owners, rows), elements, type=to_arrow(data_type), mask=mask))
 
 
 def fold_maps(

@@ -1,8 +1,9 @@
-"""AND, OR and NOT in SQL's three values, and the choice between vectors: CASE, COALESCE."""
+"""AND, OR and NOT in three-valued logic, and the choice between vectors: CASE, COALESCE."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,24 +14,23 @@ from presage.model import types as t
 from presage.model.types import DataType
 
 
-def all_of(*operands: Vector) -> Flat:
+def all_of(*operands: Flat) -> Flat:
     return _folded(operands, False)
 
 
-def any_of(*operands: Vector) -> Flat:
+def any_of(*operands: Flat) -> Flat:
     return _folded(operands, True)
 
 
-def _folded(operands: tuple[Vector, ...], decisive: bool) -> Flat:
-    """`decisive` is the value that one operand is enough for: false for AND, true for OR."""
+def _folded(operands: tuple[Flat, ...], decisive: bool) -> Flat:
+    """`decisive` is the value of one operand that decides the result: false for AND, true for OR."""
     join, found = (np.logical_or if decisive else np.logical_and), None
     unknown: Bools | None = None
     decided: Bools | None = None
     for operand in operands:
-        assert isinstance(operand, Flat)
         values = operand.values
         if operand.valid is not None:
-            # A NULL joins as the value that decides nothing, and is remembered.
+            # A NULL counts as the neutral value, and is marked as unknown.
             values = (values & operand.valid) if decisive else (values | ~operand.valid)
             unknown = ~operand.valid if unknown is None else unknown | ~operand.valid
         found = values if found is None else join(found, values)
@@ -41,8 +41,7 @@ def _folded(operands: tuple[Vector, ...], decisive: bool) -> Flat:
     return Flat(found, decided | ~unknown)
 
 
-def negation(operand: Vector) -> Flat:
-    assert isinstance(operand, Flat)
+def negation(operand: Flat) -> Flat:
     return Flat(~operand.values, operand.valid)
 
 
@@ -51,8 +50,7 @@ def is_null(operand: Vector) -> Flat:
     return Flat(np.zeros(1, np.bool_)) if valid is None else Flat(~valid)
 
 
-def is_true(condition: Vector) -> Bools:
-    assert isinstance(condition, Flat)
+def is_true(condition: Flat) -> Bools:
     return condition.values if condition.valid is None else condition.values & condition.valid
 
 
@@ -78,7 +76,7 @@ def choose(condition: Bools, yes: Vector, no: Vector, data_type: DataType) -> Ve
 
 
 def pick(options: list[Vector], which: Ints, data_type: DataType) -> Vector:
-    """For each row the value of the option with this number; -1 gives NULL. For every type."""
+    """For each row the value of the option with this number; -1 gives NULL."""
     rows = np.arange(len(which))
     starts = np.cumsum([0] + [len(option) for option in options[:-1]])
     single = np.array([len(option) == 1 for option in options])
@@ -88,10 +86,10 @@ def pick(options: list[Vector], which: Ints, data_type: DataType) -> Vector:
 
 
 def case_when(data_type: DataType) -> Callable[..., Vector]:
-    """Of conditions and values in turn, and the value for the rest."""
+    """Takes conditions and values in turn, then the ELSE value."""
 
-    def run(*parts: Vector) -> Vector:
-        result = parts[-1]
+    def run(*parts: Any) -> Vector:
+        result: Vector = parts[-1]
         for i in range(len(parts) - 3, -1, -2):
             result = choose(is_true(parts[i]), parts[i + 1], result, data_type)
         return result

@@ -1,4 +1,4 @@
-"""IN: whether a list or a relation has a value. NaN equals NaN, -0.0 equals 0.0."""
+"""Membership of values in a list or a relation. NaN equals NaN, -0.0 equals 0.0."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from presage.model import types as t
 from presage.model.types import DataType
 from presage.plan import expr as e
 
-Codes = Callable[[Vector], Ints]
+Codes = Callable[..., Ints]
 
 
 def in_list(expr: e.InList) -> Callable[..., Vector]:
-    """NULL if the value is, or if a NULL of the list could be it."""
+    """NULL if the value is NULL, or if it is not in the list and the list has a NULL."""
     data_type = expr.operand.type
     if data_type == t.NULL:
         return lambda operand, *items: Flat(np.zeros(1, np.bool_), np.zeros(1, np.bool_))
@@ -69,20 +69,18 @@ def codes_of(values: Vector, data_type: DataType) -> Codes:
     known = np.unique(values.values if values.valid is None else values.values[values.valid])
     if len(known) == 0:
         return lambda vector: np.full(len(vector), -1, np.int64)
-    # np.unique leaves one NaN, at the end, where searchsorted finds it too.
+    # np.unique leaves one NaN, at the end, where searchsorted finds it.
     return lambda vector: _number_codes(vector, known)
 
 
-def _text_codes(vector: Vector, table: pa.Array) -> Ints:
-    assert isinstance(vector, Cells)
+def _text_codes(vector: Cells, table: pa.Array) -> Ints:
     # A NULL is not in the table, which has none.
     places = pc.index_in(vector.array, value_set=table)
     found: Ints = places.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 
-def _number_codes(vector: Vector, known: Numbers) -> Ints:
-    assert isinstance(vector, Flat)
+def _number_codes(vector: Flat, known: Numbers) -> Ints:
     places = np.minimum(np.searchsorted(known, vector.values), len(known) - 1)
     hits = known[places] == vector.values
     if known.dtype.kind == "f" and known[-1] != known[-1]:
@@ -107,10 +105,10 @@ def relation_of(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> pa.Tab
 
 
 def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callable[..., Vector]:
-    """Never NULL: a null matches nothing, neither among the terms nor in the relation."""
+    """Never NULL: a null matches nothing, in the terms or in the relation."""
     relation = relation_of(expr, relations)
     if not isinstance(relation, pa.Table):
-        return _asked(expr, relation)
+        return _looked_up(expr, relation)
     if not expr.args:
         return _always(relation.num_rows > 0)
     if any(arg.type == t.NULL for arg in expr.args):
@@ -121,12 +119,12 @@ def in_relation(expr: e.InRelation, relations: Mapping[str, pa.Table]) -> Callab
 
 
 class RelationLookup(Protocol):
-    """A relation of which nobody knows the rows: it says of values whether it has them."""
+    """A relation without a list of rows, which can only be tested for values."""
 
     def holds(self, columns: Sequence[pa.Array]) -> Bools: ...
 
 
-def _asked(expr: e.InRelation, relation: RelationLookup) -> Callable[..., Vector]:
+def _looked_up(expr: e.InRelation, relation: RelationLookup) -> Callable[..., Vector]:
     def run(*terms: Vector) -> Vector:
         rows = joint_length(*terms)
         return Flat(relation.holds([to_array(x, arg.type, rows) for x, arg in zip(terms, expr.args, strict=True)]))
@@ -135,8 +133,8 @@ def _asked(expr: e.InRelation, relation: RelationLookup) -> Callable[..., Vector
 
 
 def _numbered(expr: e.InRelation, relation: pa.Table) -> tuple[Callable[..., Ints], Ints]:
-    """A function from terms to the number of their combination among the relation's rows, -1 for none; and the numbers
-    of those rows."""
+    """A function from terms to the number of their combination in the relation, -1 for none; and the numbers of the
+    relation's rows."""
     steps: list[Codes] = []
     known: Ints | None = None
     tables: list[Ints] = []
@@ -148,7 +146,7 @@ def _numbered(expr: e.InRelation, relation: pa.Table) -> tuple[Callable[..., Int
         if known is None:
             known = own
         else:
-            # The pairs of the relation's rows, numbered; the first n columns count as one from here on.
+            # Numbers the pairs of the relation's rows: the first n columns become one.
             pairs = _pairs(known, own)
             tables.append(np.unique(pairs[pairs >= 0]))
             known = _placed(pairs, tables[-1])
@@ -166,10 +164,7 @@ def _numbered(expr: e.InRelation, relation: pa.Table) -> tuple[Callable[..., Int
 def in_relation_where(
     expr: e.InRelation, relation: pa.Table, holds: Callable[[pa.Table], Bools]
 ) -> Callable[..., Vector]:
-    """Whether one of the rows that are equal in the terms is one of which the condition holds, too.
-
-    Every row is put beside each such row of the relation; `holds` looks at all pairs together.
-    """
+    """Whether a row of the relation equals the terms and satisfies the condition. `holds` tests all pairs at once."""
     assert expr.condition is not None
     arity, columns = len(expr.args), relation.select(list(expr.condition.columns)).combine_chunks()
     if any(arg.type == t.NULL for arg in expr.args):
@@ -194,8 +189,8 @@ def in_relation_where(
             f"{e.GIVEN}{i}": to_array(vector, value.type, rows).take(left)
             for i, (vector, value) in enumerate(zip(children[arity:], expr.values, strict=True))
         }
-        beside = columns.take(right)
-        pairs = pa.table({**given, **{name: beside.column(name) for name in beside.column_names}})
+        matched = columns.take(right)
+        pairs = pa.table({**given, **{name: matched.column(name) for name in matched.column_names}})
         found = np.zeros(rows, np.bool_)
         if len(left):
             found[left[holds(pairs)]] = True
@@ -204,7 +199,7 @@ def in_relation_where(
     return run
 
 
-# A relation without terms: up to here all rows are compared with one of its rows at a time.
+# Up to this size, a relation without terms is tested row by row against the whole batch.
 FEW_ROWS = 8
 
 
@@ -217,8 +212,8 @@ def _against_each(expr: e.InRelation, columns: pa.Table, holds: Callable[[pa.Tab
         }
         found = np.zeros(rows, np.bool_)
         for i in range(columns.num_rows):
-            beside = {name: pa.repeat(columns.column(name)[i], rows) for name in columns.column_names}
-            found |= holds(pa.table({**given, **beside}))
+            row = {name: pa.repeat(columns.column(name)[i], rows) for name in columns.column_names}
+            found |= holds(pa.table({**given, **row}))
         return Flat(found)
 
     return run
@@ -229,7 +224,7 @@ def _always(answer: bool) -> Callable[..., Vector]:
 
 
 def _shared_type(column: pa.Array, found: DataType) -> tuple[Vector, DataType]:
-    """The relation's values in the type in which they are compared: of numbers the wider."""
+    """The relation's values in the type of the comparison: of two numeric types the wider."""
     numbers = {pa.int32(): t.INT, pa.int64(): t.LONG, pa.float64(): t.DOUBLE}
     own = numbers.get(column.type, found)
     wanted = t.common_type(found, own) or found

@@ -28,7 +28,7 @@ from presage.columnar.vectors import (
 from presage.model import types as t
 from presage.model.types import DataType
 
-Compare = Callable[[Vector, Vector], Flat]
+Compare = Callable[..., Flat]
 
 COMPARE: dict[str, np.ufunc] = {
     "=": np.equal,
@@ -47,7 +47,7 @@ _ARROW: dict[str, Callable[..., pa.Array]] = {
     ">=": pc.greater_equal,
 }
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# By what the opposite says: IEEE answers false for NaN, so its negation is true, which is right for a greatest NaN.
+# Computed as the negated opposite: IEEE compares NaN as false, so the negation treats NaN as greatest.
 _BY_OPPOSITE = {">": np.less_equal, ">=": np.less, "<>": np.equal}
 
 
@@ -65,22 +65,18 @@ def compare(op: str, data_type: DataType) -> Compare:
 
 
 def _flat(operator: np.ufunc) -> Compare:
-    def run(a: Vector, b: Vector) -> Flat:
-        assert isinstance(a, Flat)
-        assert isinstance(b, Flat)
+    def run(a: Flat, b: Flat) -> Flat:
         return Flat(operator(a.values, b.values), both_valid(a.valid, b.valid))
 
     return run
 
 
-def _doubles(op: str, a: Vector, b: Vector) -> Flat:
-    assert isinstance(a, Flat)
-    assert isinstance(b, Flat)
+def _doubles(op: str, a: Flat, b: Flat) -> Flat:
     return Flat(compare_doubles(op, a.values, b.values), both_valid(a.valid, b.valid))
 
 
 def compare_with_numbers(op: str, x: Numbers, y: Numbers) -> Any:
-    """Beside numbers that are not NaN a single comparison does."""
+    """One comparison is enough where `y` has no NaN."""
     return ~_BY_OPPOSITE[op](x, y) if op in _BY_OPPOSITE else COMPARE[op](x, y)
 
 
@@ -103,18 +99,16 @@ def compare_doubles(op: str, x: Numbers, y: Numbers) -> Any:
     return (x >= y) | (x != x)
 
 
-def beside(a: Cells, b: Cells) -> tuple[pa.Array | pa.Scalar, pa.Array | pa.Scalar]:
-    """As a function of Arrow takes the two: a single value as a scalar, but never two of them."""
+def broadcast(a: Cells, b: Cells) -> tuple[pa.Array | pa.Scalar, pa.Array | pa.Scalar]:
+    """The two as arguments of a function of Arrow: a single value as a scalar, but never both."""
     if len(a) == len(b):
         return a.array, b.array
     return (a.scalar if len(a) == 1 else a.array), (b.scalar if len(b) == 1 else b.array)
 
 
 def _texts(operator: Callable[..., pa.Array]) -> Compare:
-    def run(a: Vector, b: Vector) -> Flat:
-        assert isinstance(a, Cells)
-        assert isinstance(b, Cells)
-        return flat_from_arrow(operator(*beside(a, b)))
+    def run(a: Cells, b: Cells) -> Flat:
+        return flat_from_arrow(operator(*broadcast(a, b)))
 
     return run
 
@@ -129,7 +123,7 @@ def _nested(operator: np.ufunc, a: Vector, b: Vector, data_type: DataType) -> Fl
 
 
 def order_ranks(array: pa.Array) -> Ints:
-    """One number for each value: they compare as the values do. NULL is -1."""
+    """A rank for each value, in the order of the values. NULL is -1."""
     kind = array.type
     if pa.types.is_null(kind):
         return np.full(len(array), -1, np.int64)
@@ -140,7 +134,7 @@ def order_ranks(array: pa.Array) -> Ints:
     elif pa.types.is_string(kind) or pa.types.is_large_binary(kind):
         ranks = _text_ranks(array)
     else:
-        # np.unique takes NaN for equal to itself and greatest.
+        # np.unique treats NaN as equal to itself and greatest.
         ranks = np.unique(flat_from_arrow(array).values, return_inverse=True)[1]
     valid = validity(array)
     return ranks if valid is None else np.where(valid, ranks, -1)
@@ -156,7 +150,7 @@ def _text_ranks(array: pa.Array) -> Ints:
 
 
 def _row_ranks(columns: list[Ints], rows: int) -> Ints:
-    """Of tuples, compared from the first column on."""
+    """Ranks of tuples, by the first column first."""
     ranks = np.zeros(rows, np.int64)
     for column in columns:
         ranks = np.unique(ranks * (int(column.max(initial=0)) + 2) + column + 1, return_inverse=True)[1]
@@ -164,7 +158,7 @@ def _row_ranks(columns: list[Ints], rows: int) -> Ints:
 
 
 def _list_ranks(array: pa.Array) -> Ints:
-    """A list is the text of its elements' ranks, the high byte first: such texts compare as the lists do."""
+    """Encodes a list as the ranks of its elements, high byte first: such byte strings compare as the lists do."""
     starts, sizes, _ = slots_of(array)
     ends = np.cumsum(sizes)
     places = np.repeat(starts - ends + sizes, sizes) + np.arange(int(sizes.sum()))

@@ -16,10 +16,10 @@ LOWER, UPPER = (">", ">="), ("<", "<=")
 
 @dataclass
 class Atoms:
-    """What conditions ask of one column, or of a column in a wider type. Conditions are given by their numbers."""
+    """The atoms on one column, or on a column in a wider type, by number of the condition."""
 
     subject: e.Expr
-    # Each condition with the values that it allows; several for IN.
+    # The allowed values of each condition; several for IN.
     equal: dict[int, list[object]] = field(default_factory=dict)
     lower: dict[int, tuple[str, object]] = field(default_factory=dict)
     upper: dict[int, tuple[str, object]] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Atoms:
 
 @dataclass
 class Split:
-    """`rest` is what remains of each condition, None for nothing. `never` are those that compare with NULL."""
+    """`rest` is the remainder of each condition, or None. `never`: conditions that compare with NULL, never true."""
 
     subjects: list[Atoms] = field(default_factory=list)
     rest: list[e.Expr | None] = field(default_factory=list)
@@ -48,7 +48,7 @@ def split_conditions(conditions: list[e.Expr | None]) -> Split:
 
 
 def _placed(number: int, part: e.Expr, subjects: dict[tuple[DataType, DataType, str], Atoms], split: Split) -> bool:
-    """Whether the part became an atom. Of two of a kind on one column the second remains as it is."""
+    """Whether the part became an atom. A second atom of one kind on one column stays in the rest."""
     found = _atom(part)
     if found is None:
         return False
@@ -65,7 +65,7 @@ def _placed(number: int, part: e.Expr, subjects: dict[tuple[DataType, DataType, 
 
 
 def _atom(part: e.Expr) -> tuple[e.Expr, str, list[object]] | None:
-    """The column, the operator and the constants that are not NULL."""
+    """The column, the operator, and the constants other than NULL."""
     match part:
         case e.ColumnRef():
             return part, "=", [True]
@@ -85,7 +85,7 @@ def _atom(part: e.Expr) -> tuple[e.Expr, str, list[object]] | None:
 
 
 def _is_subject(expr: e.Expr) -> bool:
-    """A column, or a column in a wider type: a LONG beside a DOUBLE."""
+    """A column, or a column cast to a wider type: a LONG compared with a DOUBLE."""
     if not (is_flat(expr.type) or expr.type == t.STRING):
         return False
     if isinstance(expr, e.CastTo):

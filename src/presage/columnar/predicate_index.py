@@ -1,10 +1,9 @@
-"""The predicate index: the rows of a table that satisfy each of many conditions, found for all of them at once.
+"""The predicate index: finds the rows of a table that satisfy each of many conditions, for all of them at once.
 
-Every part `column = constant`, `column < constant`, `column IN (constants)` is known to an index of its column, which
-looks at the column's values once for all conditions. The part of a condition that the fewest rows satisfy gives its
-candidates; the other parts are checked on them, for all conditions in one sweep over pairs of condition and row. Only
-what has another form is computed condition by condition, on the candidates alone. Cost: one pass over the columns, and
-the number of candidate pairs.
+Parts `column = constant`, `column < constant`, `column IN (constants)` go into an index of their column, which reads
+the column once for all conditions. The most selective part of a condition gives its candidates; the other parts are
+checked on them, for all conditions in one pass over pairs of condition and row. Parts of another form are computed
+condition by condition, on the candidates alone. Cost: one pass over the columns, and the number of candidate pairs.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ from presage.columnar.predicate_atoms import split_conditions
 from presage.columnar.vectors import Bools, Ints
 from presage.plan.expr import Expr
 
-# A part that more than this share of the rows satisfies is no help: the condition is then computed on all rows.
+# A part that more than 1/DENSE of the rows satisfy is not selective: its condition is computed on all rows.
 DENSE = 8
-# Below it even all rows are few.
+# In smaller tables, every part counts as selective.
 FEW_ROWS = 1024
-# So many are sooner computed one by one.
+# Up to this number, conditions are computed one by one.
 FEW_CONDITIONS = 4
-# Pairs of condition and row that are held at once.
+# Pairs of condition and row in memory at once.
 MAX_PAIRS = 2_000_000
 _ABSENT = 2**62
 _NOTHING = np.zeros(0, np.int64)
-Matched = tuple[Ints, Ints]  # how many rows each of some conditions matches, and which, one condition after the other
+Matched = tuple[Ints, Ints]  # the number of matching rows of each condition, and the rows, by condition
 
 
 class Matches:
-    """For each condition row numbers in ascending order. `parts`: pairs of condition and row, each by condition."""
+    """The matching rows of each condition, ascending. `parts`: pairs of condition and row, sorted by condition."""
 
     def __init__(self, count: int, parts: Sequence[Pairs]) -> None:
         owners, rows = parts[0] if parts else (_NOTHING, _NOTHING)
@@ -58,7 +57,7 @@ class Matches:
 
 
 class PredicateIndex:
-    """`matches` gives for each condition the rows for which it is true. A condition of None is true for all."""
+    """`matches` finds, for each condition, the rows for which it is true. A condition of None is always true."""
 
     def __init__(
         self, conditions: Sequence[Expr | None], evaluator: Evaluator | Mapping[str, pa.Table] | None = None
@@ -90,12 +89,12 @@ class PredicateIndex:
     # -- where candidates come from -----------------------------------------------------------------------
 
     def _sources(self, seen: list[Seen], rows: int) -> tuple[Ints, Ints]:
-        """For each condition how many candidates its best part leaves, and which part that is (-1: none)."""
+        """For each condition, the number of candidates of its most selective part, and that part (-1: none)."""
         counts, source = np.full(self._count, _ABSENT, np.int64), np.full(self._count, -1, np.int64)
         for j, (column, one) in enumerate(zip(self._columns, seen, strict=True)):
             if column.with_equal.any():
                 _improve(counts, source, one.equal_counts(), column.with_equal, 2 * j)
-        # Ranges need the column sorted: only where no equality leaves few rows.
+        # Ranges need a sorted column: only used where no equality is selective.
         open_ = counts > rows // DENSE
         for j, (column, one) in enumerate(zip(self._columns, seen, strict=True)):
             if (column.with_range & open_).any():
@@ -103,14 +102,14 @@ class PredicateIndex:
         return counts, source
 
     def _by_pairs(self, numbers: Ints, source: Ints, seen: list[Seen], table: pa.Table) -> Pairs:
-        """By condition, then by row."""
+        """Matching pairs, sorted by condition, then by row."""
         rows = table.num_rows
         parts: list[Pairs] = []
         in_order = True
         for kind in np.unique(source[numbers]):
             one, mine = seen[kind // 2], numbers[source[numbers] == kind]
             parts.append(one.range_pairs(mine) if kind % 2 else one.equal_pairs(mine))
-            # So come the pairs of equalities with one value each.
+            # Pairs of single-value equalities are sorted already.
             in_order = not kind % 2 and not one.allow_several(mine)
         owners, found = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
         if len(parts) > 1 or not in_order:
@@ -127,17 +126,17 @@ class PredicateIndex:
     # -- what has no index --------------------------------------------------------------------------------
 
     def _with_the_rest(self, numbers: Ints, owners: Ints, found: Ints, table: pa.Table) -> Pairs:
-        """Candidates for which the remaining parts of these conditions hold, too. Parts that only Spark computes go in
+        """Candidates that also satisfy the remaining parts of their conditions. Parts that only Spark computes share
         one call."""
         bounds = np.searchsorted(owners, np.stack((numbers, numbers + 1)))
-        asked = [
+        remaining = [
             (rest, slice(a, b))
             for n, a, b in zip(numbers, *bounds, strict=True)
             if b > a and (rest := self._rest[n]) is not None
         ]
         keep = np.ones(len(owners), np.bool_)
         fallback = []
-        for rest, own in asked:
+        for rest, own in remaining:
             if self._evaluator.computes(rest):
                 keep[own] = self._evaluator.mask(rest, _taken(table, rest, found[own]))
             else:
@@ -150,9 +149,9 @@ class PredicateIndex:
         return owners[keep], found[keep]
 
     def _on_all_rows(self, numbers: Ints, table: pa.Table) -> list[Pairs]:
-        asked = [(int(n), c) for n in numbers if (c := self._conditions[n]) is not None]
-        masks = self._evaluator.masks([c for _, c in asked], table)
-        found = [(n, np.flatnonzero(mask)) for (n, _), mask in zip(asked, masks, strict=True)]
+        given = [(int(n), c) for n in numbers if (c := self._conditions[n]) is not None]
+        masks = self._evaluator.masks([c for _, c in given], table)
+        found = [(n, np.flatnonzero(mask)) for (n, _), mask in zip(given, masks, strict=True)]
         every = np.arange(table.num_rows)
         found += [(int(n), every) for n in numbers if self._conditions[n] is None]
         return [(np.full(len(rows), n), rows) for n, rows in found]
@@ -165,7 +164,7 @@ def _improve(counts: Ints, source: Ints, offered: Ints, given: Bools, kind: int)
 
 
 def _portions(numbers: Ints, counts: Ints) -> list[Ints]:
-    """Conditions in order, cut where their candidates would be too many at once."""
+    """Conditions in order, split by the number of their candidates."""
     if not len(numbers):
         return []
     portion = np.cumsum(counts[numbers]) // MAX_PAIRS
@@ -173,7 +172,7 @@ def _portions(numbers: Ints, counts: Ints) -> list[Ints]:
 
 
 def _taken(table: pa.Table, expr: Expr, rows: Ints) -> pa.Table:
-    """The rows of the columns that the expression reads."""
+    """The given rows of the columns that the expression reads."""
     names = sorted(expr.columns())
     if not names:
         return pa.table({"": pa.nulls(len(rows))})

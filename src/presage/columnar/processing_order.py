@@ -10,7 +10,7 @@ from presage.arrays.rows import in_order, lexical_order
 
 
 def sorted_table(table: pa.Table, sort: Sequence[str]) -> pa.Table:
-    """The table in the order of its key columns; a table that is in order already is not touched."""
+    """The table sorted by these columns; returned as it is if already in order."""
     if table.num_rows < 2:
         return table
     keys = [table[name].to_numpy() for name in sort]

@@ -1,7 +1,7 @@
-"""Compiles bound conditions over several rows to programs: tables for the kernels.
+"""The compiler of conditions over several rows to programs for kernels, with the same values as the evaluator's.
 
-Values are as `columnar` computes them. What only it can compute (functions, LIKE, concatenation, the insides of
-structs and arrays, conversions from and to text) has no program.
+Functions, LIKE, concatenation, access to structs and arrays, and casts from and to text have no program: only the
+evaluator computes them.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ _MICROS_PER_SECOND = 1e6
 
 
 def bank_of(data_type: DataType) -> int:
-    """INT, FLOAT or TEXT; only for types of single values."""
+    """INT, FLOAT or TEXT; for scalar types only."""
     return _BANKS[data_type]
 
 
 class CodeBuilder:
-    """Collects the programs of a statement. Equal programs, constants and columns are kept once."""
+    """Collects the programs of a statement. Equal programs, constants and columns are stored once."""
 
     def __init__(self) -> None:
         self._programs: dict[tuple[int, ...], int] = {}
         self._ints: dict[Hashable, int] = {}
-        self._floats: dict[Hashable, int] = {}  # by their digits: 0.0 is not -0.0, and NaN not even itself
+        self._floats: dict[Hashable, int] = {}  # by hex digits: 0.0 equals -0.0, and NaN not even itself
         self._texts: dict[Hashable, int] = {}
         self._columns: dict[tuple[str, int], int] = {}
         self._deepest = 0
 
     def add(self, expr: e.Expr) -> int | None:
-        """The number of the program that computes the expression; None if none can. Its value is a double if
+        """The number of the program of an expression; None if no program can compute it. Its value is a double if
         `bank_of(expr.type)` is FLOAT, else an integer."""
         if not expressible(expr):
             return None
@@ -81,7 +81,7 @@ class CodeBuilder:
         )
 
     def _column(self, name: str, bank: int) -> int:
-        """Integers and texts are numbered together: they lie in one array."""
+        """Integers and texts are numbered together: they share one array."""
         key = (name, bank)
         if key not in self._columns:
             self._columns[key] = sum((b == FLOAT) == (bank == FLOAT) for _, b in self._columns)
@@ -94,7 +94,7 @@ class CodeBuilder:
 
 
 class _Program:
-    """The words of one program while they are written. `emit` leaves one more value on the stack."""
+    """The code of one program under construction. `emit` pushes one value on the stack."""
 
     def __init__(self, column: Callable[[str, int], int], constant: Callable[[int, int | float | str], int]) -> None:
         self.words: list[int] = []
@@ -115,7 +115,7 @@ class _Program:
         self.deepest = max(self.deepest, self._depth)
 
     def apply(self, operands: int, *words: int) -> None:
-        """An operation that replaces so many values by one."""
+        """An operation that replaces the top `operands` values by one."""
         self.words += words
         self._depth -= operands - 1
 
@@ -128,7 +128,7 @@ class _Program:
             self.apply(1, c.TO_F)
 
     def emit_as(self, expr: e.Expr, bank: int) -> None:
-        """As a double where one is wanted and the expression is an integer."""
+        """As a double where `bank` is FLOAT and the expression is an integer."""
         self.emit(expr)
         if bank == FLOAT and bank_of(expr.type) != FLOAT:
             self.apply(1, c.TO_F)
@@ -192,7 +192,7 @@ class _Program:
             self.emit_constant(c.CONST_F if is_double else c.CONST_I, 0)
             self.apply(2, c.NE_F if is_double else c.NE_I)
         elif target == t.INT and source == t.LONG:
-            # A sum with nothing, for what does not fit is null.
+            # An addition of 0 in 32 bits: NULL on overflow.
             self.emit_constant(c.CONST_I, 0)
             self.apply(2, c.ADD_I, 32)
         return None

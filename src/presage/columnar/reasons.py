@@ -1,5 +1,4 @@
-"""Why-not reports: each condition with the values that it compared, and whether it holds. All operators report in
-this one form."""
+"""Why-not reports, in one form for all operators: each condition, the values that it compared, whether it holds."""
 
 from __future__ import annotations
 
@@ -19,15 +18,15 @@ from presage.plan.nodes import Scan
 
 Values = Callable[[Expr], pa.Array | None]
 Named = Callable[[Expr, Any], Any]
-# What became of a chance. The first four are said of the event, the others of what it could have joined.
+# Outcomes of a chance. The first four are about the event, the last about the match that it could have joined.
 TAKEN, FAILS, UNTOLD, DENIES = "takes it", "fails", "cannot be told", "ends it"
 OVER = "its time was over"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One condition in the user's words. `holds` is None where that cannot be told here; `values` are those of the
-    terms that it compares, each in the user's words, as JSON knows them."""
+    """One condition as the user wrote it. `holds` is None where it cannot be computed; `values` are the compared terms,
+    as written, with their values as JSON."""
 
     text: str
     holds: bool | None
@@ -36,7 +35,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Bound:
-    """An event that a match has already: the name that it goes by, its time, its attributes."""
+    """An event of the match so far: its name in the pattern, its time, its attributes."""
 
     name: str
     time: int
@@ -45,8 +44,8 @@ class Bound:
 
 @dataclass(frozen=True)
 class Chance:
-    """A place that the event could have taken: `of` names it (a filter, a variable, a subgoal), `so_far` are the events
-    of the match that it would have joined."""
+    """A part of the pattern that the event could have matched: `of` names it (a filter, a variable, a subgoal),
+    `so_far` are the events of the match so far."""
 
     of: str
     so_far: tuple[Bound, ...]
@@ -57,8 +56,7 @@ class Chance:
 
 @dataclass(frozen=True)
 class Reasons:
-    """What is to be said of one event. `what`: the part of the statement; `notes`: what was found besides, and what was
-    not looked at."""
+    """The report on one event. `what`: the part of the statement; `notes`: further findings, and gaps."""
 
     what: str
     chances: tuple[Chance, ...] = ()
@@ -66,7 +64,7 @@ class Reasons:
 
 
 def merged(answers: Iterable[Answer]) -> list[Answer]:
-    """One answer for each text that the user wrote: BETWEEN is two comparisons, which may be asked apart."""
+    """One answer for each text that the user wrote: BETWEEN becomes two comparisons."""
     found: dict[str, Answer] = {}
     for answer in answers:
         known = found.setdefault(answer.text, answer)
@@ -78,7 +76,7 @@ def merged(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def outcome_of(answers: Sequence[Answer]) -> str:
-    """Null is not true: a condition without a value fails."""
+    """A condition that is NULL fails."""
     if any(answer.holds is False for answer in answers):
         return FAILS
     return UNTOLD if any(answer.holds is None for answer in answers) else TAKEN
@@ -86,25 +84,25 @@ def outcome_of(answers: Sequence[Answer]) -> str:
 
 @dataclass
 class Examiner:
-    """Tests conditions on single values. `text`: what the user wrote, to which the places of expressions refer."""
+    """Tests conditions on single rows. `text`: the source that the spans of expressions refer to."""
 
     evaluator: Evaluator
     text: str
     _kept: list[Expr] = field(default_factory=list)
 
     def answers(self, condition: Expr, value_of: Values, named: Named = lambda _, value: value) -> list[Answer]:
-        """One for each part of a condition that the user wrote. `value_of` gives the value of a leaf, one long; None
-        for what is none. `named`: such a value as people know it."""
+        """One answer for each part of a condition that the user wrote. `value_of` returns the value of a leaf, as an
+        array of one; None for other terms. `named` converts a value for display."""
         return merged(self._answer(part, value_of, named) for part in conjuncts(condition))
 
     def keep(self, expr: Expr) -> None:
-        """As long as the evaluator, which knows expressions by identity."""
+        """Keeps a reference as long as the evaluator, which caches expressions by identity."""
         self._kept.append(expr)
 
     def _answer(self, part: Expr, value_of: Values, named: Named) -> Answer:
         columns: dict[str, pa.Array] = {}
         shown: dict[str, Any] = {}
-        # The half of a BETWEEN has the words of all of it, of which it is not the value.
+        # Each half of a BETWEEN has the span of the whole, whose value it is not.
         junctions = {x.span for x in part.walk() if isinstance(x, And | Or)}
 
         def leaf(x: Expr) -> Expr:
@@ -119,10 +117,10 @@ class Examiner:
 
         made = part.rewrite(leaf)
         self.keep(made)
-        # Without a term of its own it holds always or never; a table has one row then, too.
+        # Without leaves the condition is constant; the table still needs one row.
         table = pa.table(columns or {"_": pa.nulls(1)})
-        known = self.evaluator.computes(made) and columns.keys() >= made.columns()
-        holds = bool(self.evaluator.mask(made, table)[0]) if known else None
+        computable = self.evaluator.computes(made) and columns.keys() >= made.columns()
+        holds = bool(self.evaluator.mask(made, table)[0]) if computable else None
         return Answer(self.words(part), holds, tuple(shown.items()))
 
     def words(self, expr: Expr) -> str:
@@ -133,12 +131,12 @@ class Examiner:
             return expr.name.rpartition(".")[2].removeprefix("~")
         try:
             return show(expr).replace("~", "")
-        except TypeError:  # a leaf that only its operator knows has no notation of its own
+        except TypeError:  # an operator's own leaf has no notation
             return "a term over several events"
 
 
 def row_values(table: pa.Table, row: int) -> Values:
-    """The values of columns in a row of a table of the plan."""
+    """Looks up columns in one row of a table."""
 
     def value_of(x: Expr) -> pa.Array | None:
         if isinstance(x, ColumnRef) and x.name in table.column_names:
@@ -149,14 +147,14 @@ def row_values(table: pa.Table, row: int) -> Values:
 
 
 def shown_row(table: pa.Table, row: int) -> dict[str, Any]:
-    """The attributes of an event of a scan, by their own names, as JSON knows them."""
+    """The attributes of an event of a scan, by their names, as JSON values."""
     part = table.slice(row, 1)
     names = [name for name in part.column_names if not name.startswith("_")]
     return {name.rpartition(".")[2].removeprefix("~"): plain_column(part[name])[0] for name in names}
 
 
 def of_key(table: pa.Table, keys: Sequence[str], values: Sequence[Any]) -> pa.Table:
-    """The rows with these values; null and NaN are values as any other."""
+    """The rows with this key; NULL equals NULL, and NaN equals NaN."""
     keep = np.ones(table.num_rows, np.bool_)
     for name, value in zip(keys, values, strict=True):
         same = [found == value or (found != found and value != value) for found in table[name].to_pylist()]
@@ -166,7 +164,7 @@ def of_key(table: pa.Table, keys: Sequence[str], values: Sequence[Any]) -> pa.Ta
 
 @dataclass(frozen=True)
 class ScanConditions:
-    """What a statement asks of the events of one scan alone; `of`: which of its events is meant, in a pattern."""
+    """The conditions of a statement on the events of one scan; `of`: the event of a pattern that is meant."""
 
     scan: Scan
     conditions: tuple[Expr, ...]

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 
 def widened(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """Arrow itself does not cast the parts of every nested type. The types agree but for numbers, NULLs and names."""
+    """Arrow does not cast inside of all nested types. The types differ only in numbers, NULLs and names."""
     if array.type == wanted:
         return array
     if pa.types.is_null(array.type):
@@ -21,7 +21,7 @@ def widened(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if pa.types.is_struct(wanted):
         fields = [widened(f, wanted.field(i).type) for i, f in enumerate(array.flatten())]
         return structs_of(fields, wanted, len(array), array.is_null() if array.null_count else None)
-    # Past 2**53 a LONG is rounded, which Arrow takes for unsafe.
+    # A LONG beyond 2**53 is rounded, which Arrow calls unsafe.
     return array.cast(wanted, safe=False)
 
 
@@ -43,7 +43,7 @@ def maps_of(
 
 
 def _copied(offsets: pa.Array) -> pa.Array:
-    """Offsets of a slice are copied: beside a mask Arrow wants them at their beginning."""
+    """Copies the offsets of a slice: with a mask, Arrow requires offset 0."""
     return pa.array(np.array(offsets.to_numpy(zero_copy_only=False), np.int32))
 
 

@@ -1,30 +1,39 @@
-"""The programs of a node over several rows, as code; what no program can express is asked of the evaluator."""
+"""The programs of a node over several rows, and the conditions that only the evaluator can compute."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
-from presage.columnar.evaluate import supports
-from presage.columnar.kernel_predicates import EvaluatorPredicates
+from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.programs import CodeBuilder
 from presage.errors import error
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.row_terms import RowValue
 
-if TYPE_CHECKING:
-    pass
+
+@dataclass(frozen=True)
+class EvaluatorPredicates:
+    """Numbered conditions over the columns `a0`, `a1`, …, which the evaluator computes for a kernel."""
+
+    conditions: Mapping[int, Expr]
+    relations: Mapping[str, pa.Table]
+
+    def ask(self, number: int, arguments: list[pa.Array]) -> np.ndarray:
+        table = pa.table(arguments, names=[f"a{i}" for i in range(len(arguments))])
+        return Evaluator(self.relations).mask(self.conditions[number], table)
 
 
 class Programs:
-    """The programs of one node: from numbers in the node's list to numbers in the code."""
+    """Compiles the programs of one node: maps numbers in the node's list to numbers in the code."""
 
     def __init__(self, programs: tuple[Expr, ...]) -> None:
         self.programs = programs
         self.builder = CodeBuilder()
-        self.asked: dict[int, Expr] = {}
+        self.conditions: dict[int, Expr] = {}
 
     def number(self, program: int) -> int:
         if program < 0:
@@ -35,7 +44,7 @@ class Programs:
         return found
 
     def ask(self, program: int, columns: tuple[tuple[int, str], ...]) -> int:
-        """A condition over the columns of several rows, for the evaluator."""
+        """Registers a condition over columns of several rows for the evaluator."""
         if program < 0:
             return -1
         places = {column: i for i, column in enumerate(columns)}
@@ -46,15 +55,10 @@ class Programs:
         condition = self.programs[program].rewrite(argument)
         if not supports(condition):
             span = self.programs[program].span
-            raise error(
-                "UNSUPPORTED",
-                span,
-                what="a function that only Spark computes",
-                where="over several events",
-                fix="use it on one event at a time",
-            )
-        self.asked[program] = condition
+            where, fix = "over several events", "use it on one event at a time"
+            raise error("UNSUPPORTED", span, what="a function that only Spark computes", where=where, fix=fix)
+        self.conditions[program] = condition
         return program
 
     def oracle(self, relations: Mapping[str, pa.Table]) -> EvaluatorPredicates | None:
-        return EvaluatorPredicates(dict(self.asked), dict(relations)) if self.asked else None
+        return EvaluatorPredicates(dict(self.conditions), dict(relations)) if self.conditions else None

@@ -1,4 +1,4 @@
-"""Numbers, truth values and times that Spark reads from texts; None if it reads none."""
+"""Casts between texts and numbers, truth values and times, as in Spark; None where a text cannot be read."""
 
 from __future__ import annotations
 
@@ -10,27 +10,20 @@ import numpy as np
 
 from presage.columnar.arithmetic import LEAST
 from presage.model import types as t
+from presage.model.calendar import DAY
 from presage.model.types import DataType
 
-DAY = 86_400_000_000
 _TRUE, _FALSE = frozenset(("t", "true", "y", "yes", "1")), frozenset(("f", "false", "n", "no", "0"))
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-# Java's own reading of a DOUBLE: a suffix for the type, and hexadecimal digits with a binary exponent.
+# Java's syntax of a DOUBLE: with a type suffix, or hexadecimal digits with a binary exponent.
 _DECIMAL = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?")
 _HEXADECIMAL = re.compile(r"([+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?")
-_NAMED = {
-    "nan": np.nan,
-    "inf": np.inf,
-    "+inf": np.inf,
-    "-inf": -np.inf,
-    "infinity": np.inf,
-    "+infinity": np.inf,
-    "-infinity": -np.inf,
-}
-# Java trims what is not above the blank; Spark also DEL where it reads whole numbers and truth values.
+_NAMED = {"nan": np.nan, **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), np.inf)}
+_NAMED |= dict.fromkeys(("-inf", "-infinity"), -np.inf)
+# Java trims all characters up to the blank; Spark also DEL in whole numbers and truth values.
 _BLANKS = "".join(map(chr, range(33)))
 _CONTROLS = _BLANKS + "\x7f"
-# In Java `$` also stands before a line's end of any kind.
+# In Java, `$` also matches before a line terminator.
 _ISO = re.compile(
     r"\s*(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?\s*"
     r"(?:[Zz]|([+-])(\d\d)(?::?(\d\d))?)?\s*(?:\r\n|[\n\r\x85\u2028\u2029])?",
@@ -44,7 +37,7 @@ def whole_number(text: str, data_type: DataType) -> int | None:
         return None
     digits = text.lstrip("+-").lstrip("0")
     if len(digits) > 19:
-        return None  # Python refuses to read very long ones
+        return None  # out of range; Python refuses to parse very long ones
     value = -int(digits or "0") if text[0] == "-" else int(digits or "0")
     least = LEAST[data_type]
     return value if least <= value < -least else None

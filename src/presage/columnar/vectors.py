@@ -1,7 +1,7 @@
-"""Vectors: what expressions compute with, made from Arrow arrays and converted back.
+"""Vectors: the columns that expressions compute with, converted from and to Arrow.
 
-A vector has one value for each row, or a single one that holds for every row: constants, and what is computed from
-constants alone. Both lengths broadcast against each other, so no kernel needs to know which it got.
+A vector has one value for each row, or a single value for all rows (constants, and expressions of constants). Both
+broadcast against each other, so that kernels need not distinguish them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TIMESTAMP = _ARROW[t.TIMESTAMP]
 
 
 class Flat:
-    """Numbers, truth values or times. `valid` is None if nothing is NULL; under a NULL stands anything."""
+    """Numbers, truth values or times. `valid` is None if nothing is NULL; the value under a NULL is undefined."""
 
     __slots__ = ("valid", "values")
 
@@ -46,7 +46,7 @@ class Flat:
         self.valid = valid
 
     def __len__(self) -> int:
-        # The two may have been broadcast apart: a constant under a row's NULL.
+        # The two may differ in length: a constant value with NULLs in some rows.
         return len(self.values) if self.valid is None else _joint(len(self.values), len(self.valid))
 
 
@@ -71,7 +71,7 @@ class Cells:
 
     @property
     def scalar(self) -> pa.Scalar:
-        """The single value; Arrow's functions take it beside an array of any length."""
+        """The single value, which functions of Arrow broadcast."""
         if self._scalar is None:
             self._scalar = self.array[0]
         return self._scalar
@@ -85,7 +85,7 @@ def _joint(a: int, b: int) -> int:
 
 
 def joint_length(*vectors: Vector) -> int:
-    """The length that vectors have together."""
+    """The common length of vectors."""
     length = 1
     for vector in vectors:
         length = _joint(length, len(vector))
@@ -112,19 +112,19 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def from_arrow(array: pa.Array, data_type: DataType) -> Vector:
-    """An array in any encoding that Arrow casts to the type's own."""
+    """A vector of an array in any encoding that Arrow casts to the type's own."""
     wanted = _ARROW.get(data_type)
     if wanted is None:
         wanted = to_arrow(data_type)
         return Cells(array if array.type == wanted else widened(array, wanted))
     if array.type != wanted:
-        # Times may come as plain microseconds, and are used as such.
+        # Times may be plain microseconds, which need no cast.
         array = array.cast(pa.int64() if data_type == t.TIMESTAMP and array.type == pa.int64() else wanted)
     return flat_from_arrow(array)
 
 
 def flat_from_arrow(array: pa.Array) -> Flat:
-    """Of an array of numbers, truth values or times in its own encoding."""
+    """A vector of an array of numbers, truth values or times, without a cast."""
     rows, kind = len(array), array.type
     if not array.null_count:
         values = array.to_numpy(zero_copy_only=False)
@@ -138,7 +138,7 @@ def flat_from_arrow(array: pa.Array) -> Flat:
 
 
 def _bits(buffer: pa.Buffer, offset: int, rows: int) -> Bools:
-    """Read off directly: for small arrays Arrow's own functions cost many times as much."""
+    """Unpacks a bitmap. For small arrays Arrow's own functions are many times slower."""
     first = offset // 8
     packed = np.frombuffer(buffer, np.uint8, (offset + rows + 7) // 8 - first, first)
     return np.unpackbits(packed, count=offset - first * 8 + rows, bitorder="little")[offset - first * 8 :].view(
@@ -147,12 +147,12 @@ def _bits(buffer: pa.Buffer, offset: int, rows: int) -> Bools:
 
 
 def validity(array: pa.Array) -> Bools | None:
-    """Which values are not NULL; None if all are not."""
+    """Which values are not NULL; None if no value is NULL."""
     if not array.null_count:
         return None
     present = array.buffers()[0]
     if present is None:
-        return np.zeros(len(array), np.bool_)  # an array of nothing but NULLs, by its type
+        return np.zeros(len(array), np.bool_)  # an array of type null has no bitmap
     return _bits(present, array.offset, len(array))
 
 
@@ -177,12 +177,12 @@ def to_array(vector: Vector, data_type: DataType, rows: int) -> pa.Array:
 
 
 def _repeated(vector: Cells, rows: int) -> pa.Array:
-    # Of no rows Arrow makes lists without their one offset.
+    # pa.repeat of zero rows makes list arrays without their first offset.
     return pa.repeat(vector.scalar, rows) if rows else vector.array.slice(0, 0)
 
 
 def to_cells(vector: Vector, data_type: DataType) -> pa.Array:
-    """As an array of the vector's own length: one value, or one for each row."""
+    """An array of the vector's own length."""
     return to_array(vector, data_type, len(vector))
 
 
@@ -211,7 +211,7 @@ def nothing(data_type: DataType) -> Vector:
 
 
 def _plain(value: object, data_type: DataType) -> object:
-    """As `pa.array` takes it."""
+    """A value in the form that `pa.array` takes."""
     if value is None:
         return None
     if isinstance(data_type, ArrayOf):
@@ -226,7 +226,7 @@ def _plain(value: object, data_type: DataType) -> object:
 
 
 def take(vector: Vector, rows: Ints) -> Vector:
-    """The values at these rows; a row of -1 gives NULL. A single value is taken by every row."""
+    """The values at these rows; a row of -1 gives NULL. A single value is repeated."""
     missing = rows < 0
     none_missing = not missing.any()
     if isinstance(vector, Flat):
@@ -242,9 +242,9 @@ def take(vector: Vector, rows: Ints) -> Vector:
 
 
 def slots_of(array: pa.Array) -> tuple[Ints, Ints, Bools | None]:
-    """Of arrays or maps: where each starts in the elements, how many it has, and which are not NULL."""
+    """Of arrays or maps: the start of each among the elements, its size, and which are not NULL."""
     offsets = array.offsets.to_numpy().astype(np.int64)
     starts, sizes = offsets[:-1], np.diff(offsets)
     valid = validity(array)
-    # A NULL may have elements below it.
+    # A NULL array may still have elements.
     return starts, sizes if valid is None else np.where(valid, sizes, 0), valid

@@ -1,7 +1,6 @@
-"""HTTP requests in; those that may pass out, the others answered here.
+"""Access control of HTTP requests.
 
-Who may ask: whoever has the token. A page that was loaded from elsewhere must not ask in a user's name, so Host and
-Origin are checked too: a name that is made to point at the loopback (DNS rebinding) is not one of ours.
+A request needs the token. Host and Origin are checked too, against cross-site requests and DNS rebinding.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ MOST_BYTES = 16 * 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # A name or an address of version 4, or one of version 6 in brackets, and a port; nothing behind it.
 _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
-# Of two of them, somebody else may have looked at the other one.
+# Reject duplicates: a proxy may have checked the other one.
 ONCE = ("host", "origin", "authorization", "cookie", "content-length", "content-type")
-# What holds no data of anybody's.
+# Paths without data.
 OPEN = ("/static/",)
-# For people who open the address without it.
+# For people who open the address without the token.
 LOCKED = "locked.html"
 HEADERS = [
     (
@@ -47,7 +46,7 @@ def new_token() -> str:
 
 
 class Access:
-    """Stands before the application. `hosts`: names under which it may be asked, beside those of the loopback.
+    """Middleware before the application. `hosts`: accepted names beside those of the loopback.
 
     The cookie opens pages, which hold no data. Browsers send it to every port of the host, so it opens nothing else,
     and its value is not the token: the API takes `Authorization: Bearer` alone, which the page keeps for its own port.
@@ -89,7 +88,7 @@ class Access:
         path, port = scope["path"], (scope.get("server") or ("", 0))[1] or 0
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if path == "/" and given and self._is_right(given):
-            # Out of the address that is asked for, and into its fragment, which is sent nowhere: the page takes it.
+            # Move the token into the fragment of the address, which browsers never send; the page reads it there.
             cookie = f"{cookie_name(port)}={self._pass(port)}; HttpOnly; SameSite=Strict; Path=/"
             await _redirect(send, f"/#token={quote(given, safe='')}", cookie)
             return
@@ -103,7 +102,7 @@ class Access:
         body = _Body(receive, self._most)
 
         async def send_unless_too_long(message: Message) -> None:
-            # The application answers to a body that breaks off; what it says of it is not what happened.
+            # The body was cut at the limit: replace the application's answer by the error about the limit.
             if not body.too_long:
                 await send(message)
             elif message["type"] == "http.response.start":
@@ -143,7 +142,7 @@ class Access:
         return cookie is not None and hmac.compare_digest(cookie.value.encode(), self._pass(port).encode())
 
     def _pass(self, port: int) -> str:
-        """What opens the pages of a port: it tells nothing of the token."""
+        """The cookie that opens the pages of a port; the token cannot be derived from it."""
         return hmac.new(self._token.encode(), f"page {port}".encode(), "sha256").hexdigest()
 
     def _is_right(self, given: str) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from fastapi import APIRouter, Query, Request
 
-from presage.console.query_routes import Asked
+from presage.console.query_routes import EngineDep
 from presage.console.rows import table_as_json
 from presage.console.streams import listed
 from presage.console.tails import Tails
@@ -20,8 +20,10 @@ EVENT = "event_id"
 
 
 @router.get("/alerts")
-def newest(engine: Asked, request: Request, limit: Annotated[int, Query(ge=1, le=1_000)] = 50) -> list[dict[str, Any]]:
-    """The newest events that recalled something, of all statements: which, how often revised, and when."""
+def newest(
+    engine: EngineDep, request: Request, limit: Annotated[int, Query(ge=1, le=1_000)] = 50
+) -> list[dict[str, Any]]:
+    """The newest events with a RECALL, of all statements, with their last revision."""
     found: list[dict[str, Any]] = []
     for deployment in engine.deployments.values():
         if _recalls(deployment):
@@ -30,17 +32,17 @@ def newest(engine: Asked, request: Request, limit: Annotated[int, Query(ge=1, le
 
 
 @router.get("/statements/{name}/alert")
-def one(name: str, event: str, engine: Asked, request: Request) -> dict[str, Any]:
+def one(name: str, event: str, engine: EngineDep, request: Request) -> dict[str, Any]:
     """All rows that a statement has made for an event, in their order, and its recall if that is still open."""
     deployment = engine.deployments[name]
     rows = _of_event(_tails(request).of(deployment), event) if _recalls(deployment) else None
     if rows is not None and not rows.num_rows:
-        rows = _of_event(deployment.table(), event)  # one of long ago
+        rows = _of_event(deployment.table(), event)  # older than the rows that are kept
     if rows is None or not rows.num_rows:
         fix = "GET /api/alerts lists the newest ones"
         raise error("UNKNOWN_OBJECT", kind=f"event of '{name}'", name=event, fix=fix)
     status = deployment.status
-    # Only then: whoever asks for the open ones waits for the batch that runs.
+    # Only then: listing open recalls waits for the running batch.
     some = status.recalls_ready + status.recalls_suspended > 0
     open_ones = [
         each

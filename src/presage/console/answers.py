@@ -9,7 +9,7 @@ from presage.errors import Diagnostic, PresageError
 
 
 def as_json(problem: Diagnostic) -> dict[str, Any]:
-    """One error or warning, with the place in the text from its beginning too: an editor underlines by that."""
+    """One error or warning, also with its offsets in the text, for editors."""
     span = problem.span if problem.source is not None else None
     return {**problem.as_dict(), "start": span.start if span else None, "end": span.end if span else None}
 

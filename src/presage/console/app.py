@@ -1,4 +1,4 @@
-"""An engine in, the console as a web application out."""
+"""The console of an engine as a web application."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def make_app(
     most_bytes: int = MOST_BYTES,
     plans: Sequence[Plan] = (),
 ) -> ASGIApp:
-    """The console of an engine that is there. `hosts`: names under which it may be asked, beside the loopback's;
-    `plans`: what lies under its maps."""
+    """The console of an engine that is there. `hosts`: accepted names beside the loopback's;
+    `plans`: floor plans of its maps."""
     gate = Gate()
     open_gate(gate, engine, plans)
     gate.doing = None
@@ -37,7 +37,7 @@ def make_app(
 
 
 def open_gate(gate: Gate, engine: Engine, plans: Sequence[Plan] = ()) -> None:
-    """Let the API of an engine answer behind a gate that has been listening."""
+    """Let the API of an engine answer behind a gate that is already listening."""
     # Its own pages of documentation would fetch scripts from elsewhere; ours is at /api.
     app = FastAPI(
         title="Presage",

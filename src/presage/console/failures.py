@@ -1,4 +1,4 @@
-"""What goes wrong in a request in, one JSON shape out: `{"errors": [{code, message, fix, line, column, …}]}`."""
+"""Errors of requests in one JSON shape: `{"errors": [{code, message, fix, line, column, …}]}`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presage.errors import PresageError, error
 from presage.execution.spark.failures import explain_failure, is_of_spark
 from presage.logging import ERROR, tell
 
-# By whose fault it is. A name that stands for nothing is the asker's mistake like any other in a text.
+# By whose fault it is. An unknown name is a mistake of the client, like any other in a text.
 STATUS = {"syntax": 422, "binding": 422, "type": 422, "unsupported": 422, "data": 422, "resource": 409, "internal": 500}
 STATUS_OF_CODE = {"ENGINE_CLOSED": 503, "LIVE_STOPPED": 503, "TIMEOUT": 504, "LIMIT": 413, "UNKNOWN_OBJECT": 404}
 

@@ -11,11 +11,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
 
-from presage.console.query_routes import Asked
+from presage.console.query_routes import EngineDep
 from presage.errors import PresageError
 from presage.storage import read_files
-from presage.storage.declaration import declaration, named_after, remarks
-from presage.storage.suggestion import suggest
+from presage.storage.suggestion import declaration, named_after, remarks, suggest
 from presage.storage.text_csv import read_nulls
 
 router = APIRouter(prefix="/api", tags=["streams"])
@@ -27,7 +26,7 @@ Content = Annotated[bytes, Body(media_type="application/octet-stream")]
 
 @contextmanager
 def _kept(name: str, content: bytes) -> Iterator[Path]:
-    """The file for as long as it is read. Of the name only the last part is taken: it comes from elsewhere."""
+    """A temporary file while it is read. The name is untrusted: only its last part is used."""
     with tempfile.TemporaryDirectory(prefix="presage-file-") as folder:
         last = PurePosixPath(name.replace("\\", "/").replace("\0", "")).name[-LONGEST:]
         path = Path(folder) / ("file" if last in ("", ".", "..") else last)
@@ -35,13 +34,13 @@ def _kept(name: str, content: bytes) -> Iterator[Path]:
         try:
             yield path
         except PresageError as problem:
-            # The user knows it by its name; where it lay here is nothing to him.
+            # Show the user's name of the file, not the temporary path.
             problem.message = problem.message.replace(f"{folder}/", "")
             raise
 
 
 @router.post("/declare")
-def declare(engine: Asked, file: FileName, content: Content = b"") -> dict[str, Any]:
+def declare(engine: EngineDep, file: FileName, content: Content = b"") -> dict[str, Any]:
     """A CREATE STREAM that fits the events of a file, the stream's name in it, and remarks on rows that do not fit."""
     with _kept(file, content) as path:
         found, stream = suggest(path), named_after(path)
@@ -53,7 +52,7 @@ def declare(engine: Asked, file: FileName, content: Content = b"") -> dict[str, 
 
 @router.post("/streams/{name}/file", status_code=201)
 def load_file(
-    name: str, engine: Asked, file: FileName, content: Content = b"", once: str | None = None
+    name: str, engine: EngineDep, file: FileName, content: Content = b"", once: str | None = None
 ) -> dict[str, Any]:
     """Append the events of a CSV, JSON or Parquet file; they are durable when this answers."""
     event_type = engine.catalog.types.get(name)

@@ -1,4 +1,4 @@
-"""HTTP requests in; answers of the API out, and while there is no engine yet, the page and how far the start is.
+"""The entry of the server: passes requests to the API, and until the engine is ready serves the page with the progress.
 
 Loading Spark's libraries takes seconds and a file of statements may take minutes: whoever has the page open should see
 that, and not a connection that is refused. So nothing here imports the engine.
@@ -22,7 +22,7 @@ from presage.errors import error
 
 
 class Gate:
-    """`doing`: what is waited for, in words, or None. `app`: who answers once there is an engine."""
+    """`doing`: the step of the start, as text, or None. `app`: the API, once there is an engine."""
 
     def __init__(self, doing: str = "the engine is loading") -> None:
         self.app: ASGIApp | None = None

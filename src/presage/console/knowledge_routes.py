@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from presage.columnar.reasons import Bound, Chance
-from presage.console.query_routes import Asked
+from presage.console.query_routes import EngineDep
 from presage.console.rows import rows_as_json
 from presage.errors import error
 from presage.live.why_not_conditions import ConditionReport
@@ -20,32 +20,32 @@ Most = Annotated[int, Query(ge=1, le=1_000, description="The most that are sent.
 
 
 @router.get("/knowledge")
-def bases(engine: Asked) -> list[dict[str, Any]]:
+def bases(engine: EngineDep) -> list[dict[str, Any]]:
     """The knowledge bases, with their files; all of them form one graph."""
     known = engine.catalog.knowledge.values()
     return [{"name": base.name, "files": list(base.paths), "reasoning": base.reasoning} for base in known]
 
 
 @router.get("/knowledge/things")
-def find(engine: Asked, text: Annotated[str, Query(min_length=1, max_length=200)], limit: Most = 50) -> list[str]:
-    """Things whose names hold a text."""
+def find(engine: EngineDep, text: Annotated[str, Query(min_length=1, max_length=200)], limit: Most = 50) -> list[str]:
+    """Entities whose names contain a text."""
     return engine.browse.knowledge.find(text, limit)
 
 
 @router.get("/knowledge/thing")
-def about(engine: Asked, iri: str, limit: Most = 200) -> dict[str, Any]:
-    """What is known of a thing, what follows from the rules included."""
+def about(engine: EngineDep, iri: str, limit: Most = 200) -> dict[str, Any]:
+    """The facts about an entity, with those that the rules infer."""
     return asdict(engine.browse.knowledge.about(iri, limit))
 
 
 @router.get("/statements/{name}/selects")
-def selects(name: str, engine: Asked, limit: Most = 200) -> list[dict[str, Any]]:
-    """Which things the PATHs of a statement select, whatever events come."""
+def selects(name: str, engine: EngineDep, limit: Most = 200) -> list[dict[str, Any]]:
+    """The entities that the PATHs of a statement select, independent of events."""
     return [asdict(each) for each in engine.deployments[name].selects(limit)]
 
 
 @router.get("/statements/{name}/why")
-def why(name: str, engine: Asked, limit: Most = 20) -> dict[str, Any]:
+def why(name: str, engine: EngineDep, limit: Most = 20) -> dict[str, Any]:
     """The newest events of a statement's streams, and for each what keeps it from making a row, as far as that can be
     said of one event alone."""
     watermark = engine.deployments[name].status.watermark
@@ -54,7 +54,7 @@ def why(name: str, engine: Asked, limit: Most = 20) -> dict[str, Any]:
 
 
 @router.get("/statements/{name}/why/{number}")
-def why_event(name: str, number: int, engine: Asked) -> dict[str, Any]:
+def why_event(name: str, number: int, engine: EngineDep) -> dict[str, Any]:
     """What one event met in the patterns and sequences of a statement: for each place that it could have taken, the
     events of the match so far, and which condition failed with which values. `number` is that of its arrival."""
     found = engine.browse.event(number)

@@ -1,4 +1,4 @@
-"""The name of a page in, its HTML out: what all pages have in their heads, and what the page is."""
+"""HTML of the pages: the head that all share, and the body of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of plans in, what lies under a map out: rooms with their outlines, a picture with its place in the world."""
+"""Floor plans under a map: rooms with their outlines, a picture with its bounds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Plan:
 
 
 def read_plan(file: str) -> Plan:
-    """Whatever can be wrong with it is an error that names the file and the field."""
+    """Reads a plan; errors name the file and the field."""
     path = Path(file)
     try:
         content = json.loads(path.read_text("utf-8-sig"))

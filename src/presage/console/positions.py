@@ -1,4 +1,4 @@
-"""Predicted streams over HTTP: where everything is that foretells its way, for a map."""
+"""Predicted streams over HTTP: the positions of moving objects, for a map."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 
 from presage.console.plans import Plan
-from presage.console.query_routes import Asked
+from presage.console.query_routes import EngineDep
 from presage.errors import error
 from presage.model.catalog import EventType
 from presage.model.time import MICROS, format_timestamp
@@ -21,13 +21,13 @@ MOST_UPDATES = 20_000
 
 
 @router.get("/maps")
-def maps(engine: Asked) -> list[dict[str, Any]]:
+def maps(engine: EngineDep) -> list[dict[str, Any]]:
     """The streams that can be drawn: two predicted attributes are a place."""
     return [_described(t) for t in engine.catalog.types.values() if _is_map(t)]
 
 
 @router.get("/maps/{name}")
-def positions(name: str, engine: Asked, limit: Annotated[int, Query(ge=1, le=5_000)] = 1_000) -> dict[str, Any]:
+def positions(name: str, engine: EngineDep, limit: Annotated[int, Query(ge=1, le=5_000)] = 1_000) -> dict[str, Any]:
     """What each object told last: where it was then and how fast it goes, and the time of the newest update of all."""
     found = engine.catalog.types.get(name)
     if found is None or not _is_map(found):

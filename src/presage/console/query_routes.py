@@ -1,4 +1,4 @@
-"""Texts in, what the engine makes of them out: check, explain, query, execute; and what there is to speak of."""
+"""Query routes: check, explain, query, execute, and the names of the catalog."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
 
-from presage.analyze.warnings import warnings_of
 from presage.console.answers import all_as_json, as_json
 from presage.console.rows import MOST_ROWS, table_as_json
 from presage.engine import Engine
@@ -20,6 +19,7 @@ from presage.lang import syntax as s
 from presage.lang.command_syntax import CreateStatement
 from presage.lang.identifiers import RESERVED
 from presage.model.text import Source
+from presage.select.warnings import warnings_of
 
 router = APIRouter(prefix="/api", tags=["asking"])
 
@@ -29,7 +29,7 @@ def engine_of(request: Request) -> Engine:
     return engine
 
 
-Asked = Annotated[Engine, Depends(engine_of)]
+EngineDep = Annotated[Engine, Depends(engine_of)]
 
 
 class Text(BaseModel):
@@ -44,36 +44,36 @@ class Question(Text):
 
 
 @router.post("/check")
-def check(asked: Text, engine: Asked) -> dict[str, Any]:
-    """Every mistake in a text, and warnings if it has none, without carrying it out. What the engine has declared is
+def check(body: Text, engine: EngineDep) -> dict[str, Any]:
+    """Every mistake in a text, and warnings if it has none, without executing it. What the engine has declared is
     known."""
     try:
-        found = engine.check(asked.text, asked.name)
+        found = engine.check(body.text, body.name)
     except PresageError as problem:
         return {"errors": all_as_json(problem), "warnings": []}
     return {"errors": [], "warnings": [as_json(each) for each in found]}
 
 
 @router.post("/explain")
-def explain(asked: Text, engine: Asked) -> dict[str, Any]:
-    """How the last query of a text would be carried out; `picture` is an SVG of its automata, null if it has none.
-    Nothing of the text is carried out: what it reads must be declared."""
-    statement = _last_query(asked)
+def explain(body: Text, engine: EngineDep) -> dict[str, Any]:
+    """How the last query of a text would be executed; `picture` is an SVG of its automata, null if it has none.
+    Nothing of the text is executed: what it reads must be declared."""
+    statement = _last_query(body)
     # As it was written: printed anew, brackets that tell what a guard covers would be gone.
-    written = asked.text[statement.span.start : statement.span.end]
+    written = body.text[statement.span.start : statement.span.end]
     return {"text": engine.explain(written), "picture": _picture(engine, statement)}
 
 
 @router.post("/selects")
-def selects(asked: Question, engine: Asked) -> list[dict[str, Any]]:
-    """Which things the PATHs of the last query of a text select, whatever events come. Nothing of the text is carried
-    out: what it reads must be declared."""
-    with located(Source(asked.text, asked.name)):
-        return [asdict(each) for each in engine.browse.selects(_last_query(asked), asked.limit)]
+def selects(body: Question, engine: EngineDep) -> list[dict[str, Any]]:
+    """The entities that the PATHs of the last query of a text select, independent of events. Nothing of the
+    text is executed: what it reads must be declared."""
+    with located(Source(body.text, body.name)):
+        return [asdict(each) for each in engine.browse.selects(_last_query(body), body.limit)]
 
 
-def _last_query(asked: Text) -> s.Query:
-    script = parse(asked.text, asked.name)
+def _last_query(body: Text) -> s.Query:
+    script = parse(body.text, body.name)
     last = script.statements[-1] if script.statements else None
     query = last.statement if isinstance(last, s.Explain) else last
     query = query.query if isinstance(query, CreateStatement) else query
@@ -99,32 +99,32 @@ def _picture(engine: Engine, query: s.Query) -> str | None:
 
 
 @router.post("/query")
-def query(asked: Question, engine: Asked) -> dict[str, Any]:
-    """The rows of the last query of a text over what has arrived; statements before it are carried out."""
-    return _as_json(engine.query(asked.text, name=asked.name), asked.limit)
+def query(body: Question, engine: EngineDep) -> dict[str, Any]:
+    """The rows of the last query of a text over what has arrived; statements before it are executed."""
+    return _as_json(engine.query(body.text, name=body.name), body.limit)
 
 
 @router.post("/execute")
-def execute(asked: Question, engine: Asked) -> dict[str, Any]:
-    """Carry out every statement of a text in turn: for each the rows, or null where it has none."""
-    outcomes = engine.run(asked.text, asked.name)
-    rows = [None if o is None else _as_json(o, asked.limit) for o in outcomes]
+def execute(body: Question, engine: EngineDep) -> dict[str, Any]:
+    """Execute every statement of a text in turn: for each the rows, or null where it has none."""
+    outcomes = engine.run(body.text, body.name)
+    rows = [None if o is None else _as_json(o, body.limit) for o in outcomes]
     warnings: list[QueryWarning] = []
-    for statement in (script := parse(asked.text, asked.name)).statements:
+    for statement in (script := parse(body.text, body.name)).statements:
         made = engine.deployments.get(statement.name) if isinstance(statement, CreateStatement) else None
         warnings += made.warnings if made is not None else warnings_of(statement, script.source)
     return {"results": rows, "warnings": [as_json(each) for each in warnings]}
 
 
 def _as_json(result: Result, limit: int) -> dict[str, Any]:
-    """The rows, and what one who reads them should know."""
+    """The rows, with warnings."""
     told = {"remarks": list(result.remarks), "warnings": [as_json(each) for each in result.warnings]}
     return {**table_as_json(result.to_arrow(), limit), **told}
 
 
 @router.get("/catalog")
-def catalog(engine: Asked) -> dict[str, Any]:
-    """What a query can speak of: for the completion of names."""
+def catalog(engine: EngineDep) -> dict[str, Any]:
+    """The names that a query can use, for completion."""
     known = engine.catalog
     types = [
         {

@@ -1,4 +1,4 @@
-"""Arrow tables in, rows for JSON out."""
+"""Rows of Arrow tables as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from presage.model.json_values import plain_column
 
-# The most rows of one answer; a page that shows more than that helps nobody.
+# The most rows of one response.
 MOST_ROWS = 10_000
 
 

@@ -64,7 +64,7 @@ class TimedProtocol(H11Protocol):
 
     def _end(self, what: str) -> None:
         if what == "body" and self.cycle is not None:
-            self.cycle.disconnected = True  # whatever the application still says is dropped
+            self.cycle.disconnected = True  # drop the rest of the application's response
             self.cycle.message_event.set()
             if self.cycle.response_started:
                 self.transport.close()
@@ -87,7 +87,7 @@ class TimedProtocol(H11Protocol):
 
 
 class _WithoutQuery(logging.Filter):
-    """What follows a question mark may be the token."""
+    """Removes the query string, which may hold the token."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):

@@ -1,4 +1,4 @@
-"""Standing statements over HTTP: deploy, look, stop, resume; their rows by number, or as server-sent events."""
+"""Deployed statements over HTTP: deploy, show, stop, resume; their rows by number, or as server-sent events."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from presage.console.answers import as_json
-from presage.console.query_routes import Asked
+from presage.console.query_routes import EngineDep
 from presage.console.rows import MOST_ROWS, rows_as_json, table_as_json
 from presage.live.deployment import Deployment
 from presage.model.time import format_timestamp, to_micros
 
 router = APIRouter(prefix="/api/statements", tags=["statements"])
-# How often a stream of rows looks for more, and how long it may be silent: what lies between would cut the line.
+# The poll interval of an event stream, and the interval of keep-alive comments: proxies close silent connections.
 LOOK_SECONDS = 0.1
 SILENT_SECONDS = 15.0
 ROWS_AT_ONCE = 500
 BATCHES_AT_ONCE = 100
 
 
-class Standing(BaseModel):
-    """A query that is to stand."""
+class DeployRequest(BaseModel):
+    """A query to deploy."""
 
     text: str
     name: str | None = None
@@ -46,34 +46,34 @@ def shown(deployment: Deployment) -> dict[str, Any]:
 
 
 @router.get("")
-def every(engine: Asked) -> list[dict[str, Any]]:
-    """All statements of the home, and how each of them is."""
+def every(engine: EngineDep) -> list[dict[str, Any]]:
+    """All statements of the home with their status."""
     return [shown(deployment) for deployment in engine.deployments.values()]
 
 
 @router.post("", status_code=201)
-def deploy(asked: Standing, engine: Asked) -> dict[str, Any]:
-    """Let the last query of a text stand."""
-    return shown(engine.deploy(asked.text, asked.name, replace=asked.replace))
+def deploy(body: DeployRequest, engine: EngineDep) -> dict[str, Any]:
+    """Deploy the last query of a text."""
+    return shown(engine.deploy(body.text, body.name, replace=body.replace))
 
 
 @router.get("/{name}")
-def one(name: str, engine: Asked) -> dict[str, Any]:
+def one(name: str, engine: EngineDep) -> dict[str, Any]:
     deployment = engine.deployments[name]
     columns = [{"name": column.name, "type": str(column.type)} for column in deployment.columns]
     return {**shown(deployment), "columns": columns, "explain": deployment.explain()}
 
 
 @router.delete("/{name}")
-def stop(name: str, engine: Asked) -> dict[str, Any]:
-    """End a statement; what it made stays."""
+def stop(name: str, engine: EngineDep) -> dict[str, Any]:
+    """Stop a statement; its rows stay."""
     engine.deployments[name].stop()
     return shown(engine.deployments[name])
 
 
 @router.post("/{name}/resume")
-def resume(name: str, engine: Asked) -> dict[str, Any]:
-    """Let a statement that failed go on."""
+def resume(name: str, engine: EngineDep) -> dict[str, Any]:
+    """Resume a failed statement."""
     engine.deployments[name].resume()
     return shown(engine.deployments[name])
 
@@ -81,7 +81,7 @@ def resume(name: str, engine: Asked) -> dict[str, Any]:
 @router.get("/{name}/rows")
 def rows(
     name: str,
-    engine: Asked,
+    engine: EngineDep,
     after: Annotated[int, Query(ge=0, description="How many of its first rows to leave out.")] = 0,
     limit: Annotated[int, Query(ge=0, le=MOST_ROWS)] = 1_000,
     last: Annotated[bool, Query(description="The last rows instead of the first.")] = False,
@@ -96,8 +96,8 @@ def rows(
 def matches(
     name: str,
     request: Request,
-    engine: Asked,
-    first: Annotated[int, Query(ge=0, description="The number of the first row that is asked about.")] = 0,
+    engine: EngineDep,
+    first: Annotated[int, Query(ge=0, description="The number of the first row that is body about.")] = 0,
 ) -> dict[str, Any]:
     """The events of the newest matches, by row number: for each the names of its variables with their times, or null
     where that cannot be told. `possible`: whether it can be told of any."""
@@ -110,12 +110,12 @@ def matches(
 async def events(
     name: str,
     request: Request,
-    engine: Asked,
+    engine: EngineDep,
     after: Annotated[int | None, Query(ge=0, description="How many of its first rows to leave out.")] = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
     """Rows as they come, as server-sent events; each has its number as id, so that a line that was cut goes on where it
-    was. Without `after` they begin with those that are to come."""
+    was. Without `after` only new rows are sent."""
     deployment = await run_in_threadpool(lambda: engine.deployments[name])
     seen = int(last_event_id) + 1 if last_event_id is not None and last_event_id.isdigit() else after
     begin = deployment.status.rows_out if seen is None else seen

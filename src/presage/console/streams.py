@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from presage.console.query_routes import Asked
+from presage.console.query_routes import EngineDep
 from presage.console.rows import table_as_json
 from presage.engine import Engine
 from presage.lang.printer import print_statement
@@ -41,46 +41,46 @@ def listed(engine: Engine, what: str) -> list[dict[str, Any]]:
 
 
 @router.get("/streams")
-def streams(engine: Asked) -> list[dict[str, Any]]:
+def streams(engine: EngineDep) -> list[dict[str, Any]]:
     """All streams: events, late and rejected ones, watermark, source."""
     return listed(engine, "STREAMS")
 
 
 @router.post("/streams/{name}/events", status_code=201)
-def load(name: str, asked: Events, engine: Asked) -> dict[str, Any]:
+def load(name: str, body: Events, engine: EngineDep) -> dict[str, Any]:
     """Append events; they are durable when this answers. How many were accepted, late, rejected."""
-    return asdict(engine.load(name, asked.rows, asked.once))
+    return asdict(engine.load(name, body.rows, body.once))
 
 
 @router.get("/streams/{name}/rejected")
-def rejected(name: str, engine: Asked) -> dict[str, Any]:
+def rejected(name: str, engine: EngineDep) -> dict[str, Any]:
     """Records that were not loaded, with the reason of each."""
     return table_as_json(engine.rejected(name))
 
 
 @router.get("/sources")
-def sources(engine: Asked) -> list[dict[str, Any]]:
+def sources(engine: EngineDep) -> list[dict[str, Any]]:
     return [asdict(status) for status in engine.sources.values()]
 
 
 @router.get("/recalls")
-def recalls(engine: Asked) -> list[dict[str, Any]]:
+def recalls(engine: EngineDep) -> list[dict[str, Any]]:
     """Events that wait for more of their history."""
     statuses = [deployment.status for deployment in engine.deployments.values()]
     if not any(status.recalls_ready + status.recalls_suspended for status in statuses):
-        return []  # whoever asks for the open ones waits for the batch that runs
+        return []  # listing open recalls waits for the running batch
     return listed(engine, "RECALLS")
 
 
 class Recalled(BaseModel):
-    """The event that is meant, as SHOW RECALLS names it, and of which statement."""
+    """An event as SHOW RECALLS names it, and its statement."""
 
     event_id: str
     statement: str | None = None
 
 
 @router.post("/recalls/{action}")
-def say(action: Action, asked: Recalled, engine: Asked) -> dict[str, Any]:
-    """Say of an event that its history is wanted sooner, further, or not any more."""
-    engine.execute(print_statement(RecallCommand(action.value, asked.event_id, asked.statement)))
+def say(action: Action, body: Recalled, engine: EngineDep) -> dict[str, Any]:
+    """Accelerate, resume or cancel the RECALL of an event."""
+    engine.execute(print_statement(RecallCommand(action.value, body.event_id, body.statement)))
     return {"said": action.value}

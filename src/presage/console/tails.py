@@ -1,4 +1,4 @@
-"""Standing statements in, their last rows out: read once, and then only what is new."""
+"""The last rows of deployed statements: read once, then only what is new."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Tail:
 
 @dataclass
 class Tails:
-    """For pages that look again and again."""
+    """A cache for pages that poll."""
 
     _known: dict[str, _Tail] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -37,13 +37,15 @@ class Tails:
         """The number of the first of them, too."""
         with self._lock:
             tail = self._known.get(deployment.name)
-            # Another one may stand under the name by now.
+            # The name may belong to another statement by now.
             if tail is None or tail.text != deployment.text or tail.seen > deployment.rows_out:
                 tail = _Tail(deployment.text, schema_of(deployment.columns).empty_table())
                 self._known[deployment.name] = tail
             if tail.seen < deployment.rows_out:
                 new = list(deployment.after(tail.record, tail.seen))
-                if new and new[0][1] > tail.seen:  # retention was here first: what is shown has no hole
+                if (
+                    new and new[0][1] > tail.seen
+                ):  # retention removed rows meanwhile: start over, so that there is no gap
                     tail.rows, tail.seen = tail.rows.slice(0, 0), new[0][1]
                 tail.rows = pa.concat_tables([tail.rows, *(rows for _, _, rows in new)])
                 tail.rows = tail.rows.slice(max(0, tail.rows.num_rows - MOST_ROWS)).combine_chunks()

@@ -1,4 +1,4 @@
-"""Standing statements in, the events of their newest matches out: followed once, and then only what is new."""
+"""The events of the newest matches of deployed statements: read once, then only what is new."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ROWS = 500
 
 @dataclass
 class Traces:
-    """For pages that look again and again."""
+    """A cache for pages that poll."""
 
     _known: dict[str, tuple[str, MatchTrace]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -29,7 +29,7 @@ class Traces:
         begin, rows = begin + skipped, rows.slice(skipped)
         with self._lock:
             text, tracing = self._known.get(deployment.name, ("", None))
-            # Another one may stand under the name by now.
+            # The name may belong to another statement by now.
             if tracing is None or text != deployment.text:
                 tracing = deployment.trace()
                 self._known[deployment.name] = deployment.text, tracing

@@ -1,4 +1,4 @@
-"""CREATE and DROP -> a new catalog. Checks inheritance, event time, keys, options; see `declare_uncertain` for more."""
+"""CREATE and DROP of streams, schemas, relations, models and knowledge bases. Each returns a new catalog."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from presage.analyze.names import OF_DELTA, OF_SPARK, refuse_same_name
 from presage.analyze.values import bind_row
+from presage.declarations.options import add_option, check_duration, check_one_of
 from presage.declarations.predicted_streams import PREDICTED_OPTIONS, bind_predicted, is_predicted_option
 from presage.declarations.probabilistic_streams import bind_inference, bind_uncertain
 from presage.errors import did_you_mean, error, placed
@@ -18,18 +19,17 @@ from presage.model.text import Span
 from presage.model.time import parse_duration
 from presage.model.types import TIMESTAMP, DataType, StructOf
 
-# Options that every stream has. A stream with an outside source has options of that source too: `declare_source`.
+# Options of every stream; those of its source are in `declarations/sources.py`.
 STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention", "nulls")
 RELATION_OPTIONS = ("nulls",)
 SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
-MAX_DURATION = 2**53  # microseconds, 285 years
 RESERVED_COLUMNS = ("_seq", "_t")
 
 
 def declare_type(
     node: s.CreateType, catalog: Catalog, read_context: Callable[[str], Context] = lambda path: Context()
 ) -> Catalog:
-    """The catalog with a new schema or stream; `read_context` gives what a JSON-LD context says."""
+    """The catalog with a new schema or stream; `read_context` reads a JSON-LD context."""
     refuse_known(node.name, catalog, node.span)
     parents = [_parent(name, catalog, node.span) for name in node.inherits]
     own = _attributes(node.columns, f"{node.kind} '{node.name}'")
@@ -43,13 +43,8 @@ def declare_type(
     key = node.key or next((p.key for p in parents if p.key), ())
     for name in key:
         if all(a.name != name for a in attributes):
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                node.span,
-                owner=f"{node.kind} '{node.name}'",
-                name=name,
-                fix=did_you_mean(name, [a.name for a in attributes]),
-            )
+            fix = did_you_mean(name, [a.name for a in attributes])
+            raise error("UNKNOWN_ATTRIBUTE", node.span, owner=f"{node.kind} '{node.name}'", name=name, fix=fix)
     options = _options(node)
     made = EventType(
         node.name,
@@ -72,7 +67,7 @@ def declare_type(
 
 
 def _context(node: s.CreateType, parents: list[EventType], read_context: Callable[[str], Context]) -> Context | None:
-    """What the attributes mean: as its own context says, else as that of the first parent that has one."""
+    """Its own JSON-LD context, else that of the first parent that has one."""
     if node.context is None:
         return next((p.context for p in parents if p.context is not None), None)
     with placed(node.span):
@@ -82,7 +77,7 @@ def _context(node: s.CreateType, parents: list[EventType], read_context: Callabl
 def declare_knowledge(
     node: CreateKnowledge, catalog: Catalog, take_in: Callable[[str], tuple[str, str]], now: int
 ) -> Catalog:
-    """The catalog with a new knowledge base; `take_in` keeps a file and gives its path and a digest of its content."""
+    """The catalog with a new knowledge base; `take_in` stores a file, and returns its path and digest."""
     refuse_known(node.name, catalog, node.span)
     with placed(node.span):
         files = [take_in(path) for path in node.paths]
@@ -97,9 +92,8 @@ def declare_relation(node: s.CreateRelation, catalog: Catalog, resolve_path: Cal
     attributes = _attributes(node.columns, f"relation '{node.name}'")
     _refuse_duplicates([a.name for a in attributes], f"relation '{node.name}'", node.span)
     if not attributes:
-        raise error(
-            "BAD_VALUE", node.span, what=f"relation '{node.name}'", found="without columns", expected="one or more"
-        )
+        what = f"relation '{node.name}'"
+        raise error("BAD_VALUE", node.span, what=what, found="without columns", expected="one or more")
     if node.path is not None:
         with placed(node.span):
             path = resolve_path(node.path)
@@ -115,17 +109,14 @@ def _relation_options(node: s.CreateRelation) -> dict[str, str]:
         if name not in RELATION_OPTIONS:
             fix = did_you_mean(name, RELATION_OPTIONS)
             raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
-        if name in options:
-            raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")
-        options[name] = str(option.value)
-        _check_option(option, name, options[name])
+        _check_option(option, name, add_option(options, option, owner))
     return options
 
 
 def declare_model(
     node: CreateModel, catalog: Catalog, resolve_path: Callable[[str], str], read: Callable[[str], str]
 ) -> Catalog:
-    """The catalog with a new model; `read` gives the text of its file."""
+    """The catalog with a new model; `read` returns the text of a file."""
     refuse_known(node.name, catalog, node.span)
     with placed(node.span):
         path = resolve_path(node.path)
@@ -134,55 +125,31 @@ def declare_model(
 
 
 def drop(node: s.Drop, catalog: Catalog) -> Catalog:
-    """The catalog without a name that nothing else uses."""
-    if node.kind == "knowledge":
-        if node.name not in catalog.knowledge:
-            raise _unknown_object(node, list(catalog.knowledge))
-        return catalog.without(node.name)
-    if node.kind == "sink":
-        if node.name not in catalog.sinks:
-            raise _unknown_object(node, list(catalog.sinks))
-        return catalog.without(node.name)
-    if node.kind == "model":
-        if node.name not in catalog.models:
-            raise _unknown_object(node, list(catalog.models))
-        _refuse_used(node, catalog.inferred(node.name))
-        return catalog.without(node.name)
-    if node.kind == "relation":
-        if node.name not in catalog.relations:
-            raise _unknown_object(node, list(catalog.relations))
-        return catalog.without(node.name)
-    if node.kind not in ("stream", "schema"):
-        raise _unknown_object(node, [])
-    wanted = [t.name for t in catalog.types.values() if (t.kind == "schema") == (node.kind == "schema")]
-    if node.name not in wanted or node.name == EVENT:
-        raise _unknown_object(node, [n for n in wanted if n != EVENT])
-    _refuse_used(node, [*catalog.heirs(node.name), *catalog.inferred(node.name)])
+    """The catalog without an object; refused while another object uses it."""
+    declared = {
+        "knowledge": catalog.knowledge,
+        "sink": catalog.sinks,
+        "model": catalog.models,
+        "relation": catalog.relations,
+        "schema": [t.name for t in catalog.types.values() if t.kind == "schema" and t.name != EVENT],
+        "stream": [t.name for t in catalog.types.values() if t.kind != "schema"],
+    }.get(node.kind, ())
+    if node.name not in declared:
+        kind = "knowledge base" if node.kind == "knowledge" else node.kind
+        fix = did_you_mean(node.name, declared)
+        raise error("UNKNOWN_OBJECT", node.span, kind=kind, name=node.name, fix=fix)
+    heirs = catalog.heirs(node.name) if node.kind in ("stream", "schema") else []
+    users = [*heirs, *(catalog.inferred(node.name) if node.kind in ("stream", "schema", "model") else [])]
+    if users:
+        raise error("IN_USE", node.span, name=node.name, users=", ".join(f"'{user}'" for user in users))
     return catalog.without(node.name)
 
 
-def _refuse_used(node: s.Drop, users: list[str]) -> None:
-    if users:
-        raise error("IN_USE", node.span, name=node.name, users=", ".join(f"'{user}'" for user in users))
-
-
-def _unknown_object(node: s.Drop, known: list[str]) -> Exception:
-    kind = "knowledge base" if node.kind == "knowledge" else node.kind
-    return error("UNKNOWN_OBJECT", node.span, kind=kind, name=node.name, fix=did_you_mean(node.name, known))
-
-
 def refuse_known(name: str, catalog: Catalog, span: Span) -> None:
-    """One name is one thing; names that differ in case are two."""
+    """Names are unique among all objects, and case-sensitive."""
     if name in catalog.taken():
-        kind = catalog.kind(name)
-        raise error(
-            "ALREADY_DECLARED",
-            span,
-            name=name,
-            kind=kind,
-            difference="",
-            fix="choose another name",
-        )
+        kind, fix = catalog.kind(name), "choose another name"
+        raise error("ALREADY_DECLARED", span, name=name, kind=kind, difference="", fix=fix)
 
 
 def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
@@ -191,13 +158,8 @@ def _parent(name: str, catalog: Catalog, span: Span) -> EventType:
         raise error("UNKNOWN_TYPE", span, name=name, fix=did_you_mean(name, list(catalog.types)))
     if not parent.happens:
         rows = "functions of time" if parent.predicted is not None else "uncertain"
-        raise error(
-            "UNSUPPORTED",
-            span,
-            what=f"INHERITS {name}",
-            where=f"because its rows are {rows}",
-            fix="put what both have in a schema, and inherit that",
-        )
+        fix = "put what both have in a schema, and inherit that"
+        raise error("UNSUPPORTED", span, what=f"INHERITS {name}", where=f"because its rows are {rows}", fix=fix)
     return parent
 
 
@@ -206,14 +168,8 @@ def _attributes(columns: tuple[s.Column, ...], owner: str) -> tuple[Attribute, .
         _refuse_duplicates([c.name for c in columns[: number + 1]], owner, column.span)
         _refuse_duplicate_fields(column.type, f"'{column.name}' of {owner}", column.span)
         if column.name.lower() in RESERVED_COLUMNS:
-            raise error(
-                "BAD_VALUE",
-                column.span,
-                what="the attribute name",
-                found=f"'{column.name}'",
-                expected="none of Presage's own names",
-                fix="choose another name",
-            )
+            what, expected, fix = "the attribute name", "none of Presage's own names", "choose another name"
+            raise error("BAD_VALUE", column.span, what=what, found=f"'{column.name}'", expected=expected, fix=fix)
     return tuple(Attribute(c.name, c.type) for c in columns)
 
 
@@ -237,13 +193,8 @@ def _refuse_duplicate_fields(data_type: DataType, owner: str, span: Span) -> Non
 def _inherited_time(node: s.CreateType, parents: list[EventType]) -> str | None:
     times = {p.event_time for p in parents if p.event_time is not None}
     if len(times) > 1:
-        raise error(
-            "AMBIGUOUS_NAME",
-            node.span,
-            name="EVENT TIME",
-            candidates=" or ".join(sorted(times)),
-            fix="EVENT TIME and the attribute that counts",
-        )
+        fix = "EVENT TIME and the attribute that counts"
+        raise error("AMBIGUOUS_NAME", node.span, name="EVENT TIME", candidates=" or ".join(sorted(times)), fix=fix)
     return next(iter(times), None)
 
 
@@ -268,27 +219,15 @@ def _options(node: s.CreateType) -> dict[str, str]:
             every = (*STREAM_OPTIONS, *(PREDICTED_OPTIONS if node.predicted is not None else ()))
             fix = did_you_mean(name, every) if node.kind == "stream" else "options belong to a stream"
             raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=owner, fix=fix)
-        if name in options:
-            raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")
-        options[name] = str(option.value)
-        _check_option(option, name, options[name])
+        _check_option(option, name, add_option(options, option, owner))
     return options
 
 
 def _check_option(option: s.Option, name: str, value: str) -> None:
     if name == "source":
-        if value not in SOURCES:
-            raise error(
-                "BAD_VALUE",
-                option.span,
-                what="source",
-                found=f"'{value}'",
-                expected=f"one of {', '.join(SOURCES)}",
-                fix=did_you_mean(value, SOURCES),
-            )
+        check_one_of(name, value, SOURCES, option.span)
     elif name in ("max_delay", "idle_after", "max_ahead", "retention"):
-        if (parse_duration(value) or 0) >= MAX_DURATION or parse_duration(value) is None:
-            raise error("BAD_DURATION", option.span, found=value)
+        check_duration(value, option.span)
     elif name == "nulls" and not value.replace(",", "").strip():
         expected = "texts that mean null, with commas between them"
         raise error("BAD_VALUE", option.span, what="nulls", found="empty", expected=expected, fix="write nulls = 'NA'")

@@ -1,4 +1,4 @@
-"""INSERT INTO a derived stream: what its statement reads, that it does not feed itself, that its columns fit."""
+"""Checks of INSERT INTO a derived stream: no cycle, and columns that fit the stream."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def parse_producer(text: str) -> s.Query:
 
 
 def reads(query: s.Query, name: str) -> bool:
-    """Whether a query names it in FROM, in a pattern or sequence, in RECALL, or as a relation in a condition."""
+    """Whether a query names the object in FROM, a pattern, a sequence, RECALL, or as a relation in a condition."""
     named = (n for n in nodes_of(query) if isinstance(n, s.FromItem | s.Call | EventTerm | Subgoal | HistorySource))
     return any((node.stream if isinstance(node, Subgoal) else node.name) == name for node in named)
 
 
 def _types_read(query: s.Query) -> list[str]:
-    """The types whose events a query sees. A pattern of timers alone sees all events: they move its clock."""
+    """The event types that a query reads. A pattern of timers alone reads all events: they advance its watermark."""
     found: list[str] = []
     for item in query.items:
         if item.sequence is not None:
@@ -50,14 +50,12 @@ def refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
         followed.add(path[-1])
         reached = catalog.types.get(path[-1])
         if path[-1] == name or (reached is not None and name in catalog.types and path[-1] in catalog.ancestors(name)):
-            raise error(
-                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=" <- ".join([*path[:-1], path[-1]])
-            )
-        # The empty schema sees every stream, so a derived stream over it would see itself.
+            what = f"the derived stream '{name}'"
+            raise error("CYCLE", statement.span, what=what, path=" <- ".join([*path[:-1], path[-1]]))
+        # The root schema covers every stream, so a derived stream over it would read itself.
         if path[-1] == EVENT:
-            raise error(
-                "CYCLE", statement.span, what=f"the derived stream '{name}'", path=f"{name} <- {EVENT} <- {name}"
-            )
+            what = f"the derived stream '{name}'"
+            raise error("CYCLE", statement.span, what=what, path=f"{name} <- {EVENT} <- {name}")
         for stream in catalog.streams_of(path[-1]) if reached is not None else ():
             through = path if stream.name == path[-1] else [*path, stream.name]
             for producer in stream.producers:
@@ -65,41 +63,21 @@ def refuse_circle(statement: s.Query, name: str, catalog: Catalog) -> None:
 
 
 def check_fits(statement: s.Query, known: EventType, columns: tuple[Field, ...]) -> None:
-    """INSERT INTO a stream that exists: its attributes, by name, in types that widen to them."""
+    """The columns of INSERT INTO an existing stream are attributes of it, by name, in types that widen to theirs."""
     if known.kind == "schema":
-        raise error(
-            "NOT_A_STREAM",
-            statement.span,
-            name=known.name,
-            kind="schema",
-            fix="INSERT INTO makes a stream: choose another name",
-        )
+        fix = "INSERT INTO makes a stream: choose another name"
+        raise error("NOT_A_STREAM", statement.span, name=known.name, kind="schema", fix=fix)
     if known.probabilistic is not None:
-        raise error(
-            "UNSUPPORTED",
-            statement.span,
-            what=f"INSERT INTO {known.name}",
-            where="because it is probabilistic",
-            fix="load its rows, or make it with FROM INFERENCE",
-        )
+        where, fix = "because it is probabilistic", "load its rows, or make it with FROM INFERENCE"
+        raise error("UNSUPPORTED", statement.span, what=f"INSERT INTO {known.name}", where=where, fix=fix)
     for column in columns:
         attribute = known.attribute(column.name)
         if attribute is None:
-            # The implicit time is no attribute of a stream whose event time has another name.
+            # `at` is implicit: a stream whose event time has another name has no such attribute.
             if column.name == "at" and known.event_time != "at":
                 continue
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                statement.span,
-                owner=f"stream '{known.name}'",
-                name=column.name,
-                fix=did_you_mean(column.name, [a.name for a in known.attributes]),
-            )
+            fix = did_you_mean(column.name, [a.name for a in known.attributes])
+            raise error("UNKNOWN_ATTRIBUTE", statement.span, owner=f"stream '{known.name}'", name=column.name, fix=fix)
         if common_type(column.type, attribute.type) != attribute.type:
-            raise error(
-                "TYPE_MISMATCH",
-                statement.span,
-                what=f"'{column.name}' of stream '{known.name}'",
-                expected=attribute.type,
-                found=column.type,
-            )
+            what = f"'{column.name}' of stream '{known.name}'"
+            raise error("TYPE_MISMATCH", statement.span, what=what, expected=attribute.type, found=column.type)

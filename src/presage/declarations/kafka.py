@@ -1,4 +1,4 @@
-"""Options of a stream with `source = 'kafka'`, and what a Kafka sink has in common with it. No connection is made."""
+"""Options of Kafka sources, and those that Kafka sinks share with them. Checked without a connection."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from presage.declarations.kafka_settings import PREFIX, check_setting
+from presage.declarations.options import check_one_of
 from presage.declarations.permissions import check_secret
 from presage.errors import did_you_mean, error
 from presage.model.catalog import EventType
@@ -17,7 +18,7 @@ FORMATS = ("json", "csv")
 STARTS = ("earliest", "latest")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:,/]+):[0-9]{1,5}")
-# What goes by such a name is a secret: a declaration names the variable that holds it.
+# Options whose value is a secret: a declaration names the environment variable that holds it.
 _SECRET = re.compile(r"password|jaas|secret|token(?!\.endpoint)|\.key$|credential")
 
 
@@ -26,7 +27,7 @@ def is_kafka_option(made: EventType, name: str) -> bool:
 
 
 def check_client(owner: str, options: Mapping[str, str], name: str, span: Span | None = None) -> None:
-    """What sources and sinks have in common: where the brokers are, who asks, settings of Kafka's own clients."""
+    """Options of sources and sinks alike: brokers, credentials, settings of Kafka's own clients."""
     value, expected = options[name], ""
     if name.startswith(PREFIX):
         check_setting(owner, name, value, span)
@@ -43,23 +44,19 @@ def check_client(owner: str, options: Mapping[str, str], name: str, span: Span |
 
 
 def check_kafka(made: EventType, name: str, value: str, span: Span | None = None) -> None:
-    """Refuse a value that no broker could make sense of, and a secret that is written out."""
+    """Refuse an invalid value of a source's option, and a secret that is written out."""
     check_client(f"stream '{made.name}'", made.options, name, span)
-    expected = ""
-    several: tuple[str, ...] = ()
-    if name == "format" and value not in FORMATS:
-        expected, several = f"one of {', '.join(FORMATS)}", FORMATS
+    if name == "format":
+        check_one_of(name, value, FORMATS, span)
     elif name == "start" and value not in STARTS and parse_timestamp(value) is None:
-        expected, several = "'earliest', 'latest' or a timestamp", STARTS
+        expected, fix = "'earliest', 'latest' or a timestamp", did_you_mean(value, STARTS)
+        raise error("BAD_VALUE", span, what=name, found=f"'{value}'", expected=expected, fix=fix)
     elif name == "columns":
         _check_columns(made, value, span)
-    if expected:
-        fix = did_you_mean(value, several)
-        raise error("BAD_VALUE", span, what=name, found=f"'{value}'", expected=expected, fix=fix)
 
 
 def columns_of(made: EventType) -> list[str]:
-    """The names of a CSV message's fields: as the option says, else the attributes in their order."""
+    """The field names of a CSV message: the option's, else the attributes in their order."""
     given = made.options.get("columns")
     return [name.strip() for name in given.split(",")] if given is not None else [a.name for a in made.attributes]
 
@@ -67,7 +64,7 @@ def columns_of(made: EventType) -> list[str]:
 def _check_columns(made: EventType, value: str, span: Span | None) -> None:
     names = columns_of(made)
     if made.options.get("format") != "csv":
-        fix = "add format = 'csv', or leave it out: the names of JSON stand in the messages"
+        fix = "add format = 'csv', or leave it out: JSON messages hold the names"
         raise error("BAD_VALUE", span, what="columns", found=f"'{value}'", expected="given for format = 'csv'", fix=fix)
     twice = next((name for name in names if not name or names.count(name) > 1), None)
     if twice is not None:

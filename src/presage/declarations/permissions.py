@@ -1,4 +1,4 @@
-"""What the options of a source or a sink name of the process and of its network, held to what statements may use."""
+"""Checks of the environment variables, hosts and files that options of sources and sinks name, against permissions."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from presage.model.hosts import each_server
 from presage.model.permissions import Grant, Permissions, is_reference
 from presage.model.text import Span
 
-KAFKA_SERVERS, KAFKA_PORT = "localhost:9092", 9092  # what Kafka's own tools take for granted
+KAFKA_SERVERS, KAFKA_PORT = "localhost:9092", 9092  # the defaults of Kafka's own tools
 MQTT_PORT, MQTT_TLS_PORT = 1883, 8883
 _FILES = tuple(PREFIX + name for name in FILES)
 
 
 def check_secret(owner: str, name: str, value: str) -> None:
-    """Refuse a secret that is written out. Without a place: the lines around it would show it once more."""
+    """Refuse a secret that is written out. The error has no span: the excerpt would print the secret."""
     if not is_reference(value):
         fix = f"put it in a variable of the environment and write {name} = 'env:NAME'"
-        raise error(
-            "BAD_VALUE", what=f"{name} of {owner}", found="written out", expected="the name of a secret", fix=fix
-        )
+        expected = "the name of a secret"
+        raise error("BAD_VALUE", what=f"{name} of {owner}", found="written out", expected=expected, fix=fix)
 
 
 def check_permitted(
     owner: str, options: Mapping[str, str], permissions: Permissions, spans: Mapping[str, Span] | None = None
 ) -> None:
-    """Refuse variables and hosts that may not be used, as far as their names tell: what a host's name resolves to is
-    looked at when it is connected to."""
+    """Refuse variables and hosts that may not be used, by name; the addresses of a host are checked on connecting."""
     grant, places = permissions.of(owner), spans or {}
     for name, value in options.items():
         with placed(places.get(name)):
@@ -41,16 +39,16 @@ def check_permitted(
 
 
 def reachable(options: Mapping[str, str], grant: Grant, file: Callable[[str], Path]) -> dict[str, str]:
-    """The options of a client that connects and reads files by itself: the addresses of its hosts are checked now, and
-    `file` gives the real paths, under the roots, of what it reads."""
+    """The options for a client that connects and reads files itself: checks the addresses of its hosts now, and
+    replaces its files by their real paths, which `file` resolves under the roots."""
     for _, host, port in _hosts(options, grant.lists_hosts):
         grant.check_addresses(host, port)
     return {name: str(file(value)) if name in _FILES else value for name, value in options.items()}
 
 
 def _hosts(options: Mapping[str, str], listed: bool) -> Iterator[tuple[str, str, int]]:
-    """Option, host and port of all that is connected to. What the environment holds is not known yet. A statement that
-    names no broker has chosen none: Kafka's usual one needs a name only where hosts are listed."""
+    """Option, host and port of every connection; values from the environment are not resolved yet. Kafka's default
+    broker is checked only where an allow-list of hosts exists."""
     kind = options.get("source") or options.get("sink")
     if kind == "kafka" and (listed or "servers" in options):
         for host, port in each_server(options.get("servers", KAFKA_SERVERS), KAFKA_PORT):
@@ -64,6 +62,6 @@ def _hosts(options: Mapping[str, str], listed: bool) -> Iterator[tuple[str, str,
 
 
 def url_host(url: str) -> tuple[str, int]:
-    """Host and port of an address that has both; the port of its scheme if it names none."""
+    """Host and port of a URL; the default port of its scheme if it has none."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)

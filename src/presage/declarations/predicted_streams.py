@@ -1,4 +1,6 @@
-"""PREDICTED of a declaration -> the event type whose rows are functions of time: a value, a rate, a threshold."""
+"""CREATE STREAM … PREDICTED: the event type whose rows are functions of time (a value, a rate, a threshold).
+
+Here and not with the prediction operator: a declaration is checked before any operator is loaded."""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from presage.declarations.special_streams import check_special
+from presage.declarations.special_streams import check_special, checked_attributes
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.catalog import Attribute, Catalog, EventType, Predicted
@@ -14,13 +16,13 @@ from presage.model.text import Span
 from presage.model.time import parse_duration
 from presage.model.types import DOUBLE, INT, LONG
 
-# What WITH (…) may say of a predicted stream; `threshold.x` is that of x alone.
+# Options of a predicted stream; `threshold.x` is the threshold of attribute x alone.
 PREDICTED_OPTIONS = ("threshold", "period", "errors", "sigma", "buffer", "policy")
 ERRORS = ("uniform", "normal")
 POLICIES = ("min-c", "if-full", "oldest", "random")
 MOST_TUPLES = 2**31 - 1
-# Columns that rows over predicted streams have of themselves.
-OF_ROWS = ("valid_from", "valid_to", "probability", "boundary", "change")
+# Columns of every row of a query over predicted streams.
+ROW_COLUMNS = ("valid_from", "valid_to", "probability", "boundary", "change")
 
 
 def is_predicted_option(name: str) -> bool:
@@ -28,85 +30,40 @@ def is_predicted_option(name: str) -> bool:
 
 
 def bind_predicted(node: s.CreateType, made: EventType, catalog: Catalog) -> EventType:
-    """The stream of a declaration with PREDICTED: its rows have columns for each of the predicted attributes."""
+    """The declared stream with the columns of its predicted attributes."""
     assert node.predicted is not None
     span, names = node.predicted.span, node.predicted.attributes
-    _check_stream(node, made, catalog, span)
-    for name in names:
-        attribute = made.attribute(name)
-        if attribute is None:
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                span,
-                owner=f"stream '{made.name}'",
-                name=name,
-                fix=did_you_mean(name, [a.name for a in made.attributes]),
-            )
-        if name in (*made.key, made.event_time):
-            role = "the event time" if name == made.event_time else "part of KEY"
-            raise error(
-                "BAD_VALUE",
-                span,
-                what=f"the predicted attribute '{name}'",
-                found=role,
-                expected="what a sensor measures",
-                fix=f"leave '{name}' out of PREDICTED",
-            )
+    belongs = "a function belongs to a sensor"
+    check_special(node, made, catalog, "PREDICTED", span, rows="functions", belongs=belongs)
+    if node.probabilistic is not None or node.inference is not None:
+        raise error("UNSUPPORTED", span, what="PREDICTED", where="on a probabilistic stream", fix="declare two streams")
+    expected = "what a sensor measures"
+    for attribute in checked_attributes(made, names, "PREDICTED", span, kind="predicted", expected=expected):
         if attribute.type not in (DOUBLE, INT, LONG):
-            raise error(
-                "TYPE_MISMATCH",
-                span,
-                what=f"the predicted attribute '{name}'",
-                expected="a number",
-                found=attribute.type,
-                fix="declare it as DOUBLE",
-            )
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise error("DUPLICATE_NAME", span, name=twice, where="PREDICTED", fix="leave one out")
+            what, fix = f"the predicted attribute '{attribute.name}'", "declare it as DOUBLE"
+            raise error("TYPE_MISMATCH", span, what=what, expected="a number", found=attribute.type, fix=fix)
     predicted = _from_options(node, names)
     return replace(made, attributes=_columns(made, predicted, span), predicted=predicted)
 
 
 def _columns(made: EventType, predicted: Predicted, span: Span) -> tuple[Attribute, ...]:
-    kept = [a for a in made.attributes if a.name not in predicted.attributes]
-    added = [Attribute(column, DOUBLE) for name in predicted.attributes for column in predicted.columns_of(name)]
-    known = {a.name.lower() for a in kept}
-    taken = next((a.name for a in made.attributes if a.name.lower() in OF_ROWS), None)
+    """The declared attributes, with the columns of its functions in place of each predicted one."""
+    taken = next((a.name for a in made.attributes if a.name.lower() in ROW_COLUMNS), None)
     if taken is not None:
-        raise error(
-            "DUPLICATE_NAME",
-            span,
-            name=taken,
-            where=f"the rows of queries over stream '{made.name}'",
-            fix="give the attribute another name: it says of a row when it holds, how likely it is or what "
-            "has become of it",
-        )
-    for attribute in added:
-        if attribute.name.lower() in known:
-            raise error(
-                "DUPLICATE_NAME",
-                span,
-                name=attribute.name,
-                where=f"stream '{made.name}'",
-                fix="leave it out of the declaration: the rows of a predicted stream have that column in any case",
-            )
-        known.add(attribute.name.lower())
-    columns = {a.name: a for a in added}
-    found: list[Attribute] = []
+        where = f"the rows of queries over stream '{made.name}'"
+        fix = "give the attribute another name: the rows have a column of that name themselves"
+        raise error("DUPLICATE_NAME", span, name=taken, where=where, fix=fix)
+    names = {a.name.lower() for a in made.attributes if a.name not in predicted.attributes}
+    for name in (column for attribute in predicted.attributes for column in predicted.columns_of(attribute)):
+        if name.lower() in names:
+            fix = "leave it out of the declaration: the rows of a predicted stream have that column in any case"
+            raise error("DUPLICATE_NAME", span, name=name, where=f"stream '{made.name}'", fix=fix)
+        names.add(name.lower())
+    columns: list[Attribute] = []
     for attribute in made.attributes:
-        if attribute.name in predicted.attributes:
-            found += [columns[name] for name in predicted.columns_of(attribute.name)]
-        else:
-            found.append(attribute)
-    return tuple(found)
-
-
-def _check_stream(node: s.CreateType, made: EventType, catalog: Catalog, span: Span) -> None:
-    belongs = "a function belongs to a sensor"
-    check_special(node, made, catalog, "PREDICTED", span, rows="functions", belongs=belongs)
-    if node.probabilistic is not None or node.inference is not None:
-        raise error("UNSUPPORTED", span, what="PREDICTED", where="on a probabilistic stream", fix="declare two streams")
+        functions = predicted.columns_of(attribute.name) if attribute.name in predicted.attributes else ()
+        columns += [Attribute(column, DOUBLE) for column in functions] or [attribute]
+    return tuple(columns)
 
 
 def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
@@ -116,13 +73,8 @@ def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
     for key, option in given.items():
         attribute = key.partition(".")[2]
         if key.startswith("threshold.") and attribute not in [name.lower() for name in names]:
-            raise error(
-                "UNKNOWN_OPTION",
-                option.span,
-                name=option.name,
-                owner=f"stream '{node.name}'",
-                fix=did_you_mean(attribute, names),
-            )
+            fix = did_you_mean(attribute, names)
+            raise error("UNKNOWN_OPTION", option.span, name=option.name, owner=f"stream '{node.name}'", fix=fix)
     errors, policy = _word(given, "errors", ERRORS), _word(given, "policy", POLICIES)
     limit: int | None = None
     if "buffer" in given:
@@ -131,14 +83,8 @@ def _from_options(node: s.CreateType, names: tuple[str, ...]) -> Predicted:
             raise _bad(given["buffer"], "a number of tuples from 1 on", "write buffer = 1000")
         limit = found
     elif "policy" in given:
-        raise error(
-            "BAD_VALUE",
-            given["policy"].span,
-            what="policy",
-            found="without a buffer",
-            expected="a limit that it is for",
-            fix="add buffer = n, or leave policy out",
-        )
+        what, expected, fix = "policy", "a limit that it is for", "add buffer = n, or leave policy out"
+        raise error("BAD_VALUE", given["policy"].span, what=what, found="without a buffer", expected=expected, fix=fix)
     sigma = _number(given, "sigma", 0.5)
     if sigma == 0:
         raise _bad(given["sigma"], "a part of the threshold, above 0", "write sigma = 0.5")

@@ -1,10 +1,12 @@
-"""PROBABILISTIC and FROM INFERENCE of a declaration -> the event type with its uncertain attributes."""
+"""CREATE STREAM … PROBABILISTIC and FROM INFERENCE: the event type with its uncertain attributes.
+
+Here and not with the sequence operator: a declaration is checked before any operator is loaded."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from presage.declarations.special_streams import check_special
+from presage.declarations.special_streams import check_special, checked_attributes
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.sequence_syntax import Inference
@@ -14,39 +16,17 @@ from presage.model.types import DOUBLE, ArrayOf, MapOf, StructOf
 
 
 def bind_uncertain(node: s.CreateType, made: EventType, catalog: Catalog) -> EventType:
-    """The stream of a declaration with PROBABILISTIC."""
     assert node.probabilistic is not None
     clause, span = node.probabilistic, node.probabilistic.span
     _check_stream(node, made, catalog, "PROBABILISTIC", span)
-    for name in clause.attributes:
-        attribute = made.attribute(name)
-        if attribute is None:
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                span,
-                owner=f"stream '{made.name}'",
-                name=name,
-                fix=did_you_mean(name, [a.name for a in made.attributes]),
-            )
-        if name in (*made.key, made.event_time):
-            role = "the event time" if name == made.event_time else "part of KEY"
-            raise error(
-                "BAD_VALUE",
-                span,
-                what=f"the uncertain attribute '{name}'",
-                found=role,
-                expected="none of the attributes that say what a row is about and when",
-                fix=f"leave '{name}' out of PROBABILISTIC",
-            )
-    if len(set(clause.attributes)) < len(clause.attributes):
-        twice = next(n for n in clause.attributes if clause.attributes.count(n) > 1)
-        raise error("DUPLICATE_NAME", span, name=twice, where="PROBABILISTIC", fix="leave one out")
+    expected = "none of the attributes that say what a row is about and when"
+    for _ in checked_attributes(made, clause.attributes, "PROBABILISTIC", span, kind="uncertain", expected=expected):
+        pass
     return _with_columns(made, Uncertain(clause.attributes, clause.markov), span)
 
 
 def bind_inference(node: s.CreateType, clause: Inference, made: EventType, catalog: Catalog) -> EventType:
-    """The stream of a declaration with FROM INFERENCE; without PROBABILISTIC the attribute beside key and time is
-    uncertain, and SMOOTH gives what each step means for the next."""
+    """Without PROBABILISTIC, the one attribute besides key and time is uncertain. SMOOTH makes the stream Markovian."""
     span = clause.span
     _check_stream(node, made, catalog, "FROM INFERENCE", span)
     _check_readings(clause, made, catalog)
@@ -58,23 +38,15 @@ def bind_inference(node: s.CreateType, clause: Inference, made: EventType, catal
         found = _with_columns(made, Uncertain(others, clause.method == "smooth"), span) if len(others) == 1 else None
     else:
         if node.probabilistic.markov and clause.method != "smooth":
-            raise error(
-                "UNSUPPORTED",
-                node.probabilistic.span,
-                what="PROBABILISTIC MARKOV",
-                where=f"with {clause.method.upper()}, which says nothing of how steps depend on each other",
-                fix="use SMOOTH, or leave MARKOV out",
-            )
+            where = f"with {clause.method.upper()}, which says nothing of how steps depend on each other"
+            fix = "use SMOOTH, or leave MARKOV out"
+            raise error("UNSUPPORTED", node.probabilistic.span, what="PROBABILISTIC MARKOV", where=where, fix=fix)
         found = bind_uncertain(node, made, catalog)
         others = node.probabilistic.attributes
     if found is None or len(others) != 1:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=f"stream '{made.name}'",
-            found=_listed("with the uncertain", others),
-            expected="with one attribute beside its key and its time: the hidden state",
-        )
+        what, expected = f"stream '{made.name}'", "with one attribute beside its key and its time: the hidden state"
+        listed = f"with the uncertain attributes {', '.join(others)}" if others else "without an uncertain attribute"
+        raise error("BAD_VALUE", span, what=what, found=listed, expected=expected)
     return replace(found, inference=InferredFrom(clause.over, clause.model, clause.method, clause.particles))
 
 
@@ -84,38 +56,21 @@ def _check_stream(node: s.CreateType, made: EventType, catalog: Catalog, word: s
 
 
 def _with_columns(made: EventType, uncertain: Uncertain, span: Span) -> EventType:
-    """The stream with the columns that its rows have beside the declared ones."""
+    """The stream with the probability column and, if Markovian, the columns of the previous step."""
     for attribute in made.attributes:
         if isinstance(attribute.type, ArrayOf | MapOf | StructOf):
-            raise error(
-                "TYPE_MISMATCH",
-                span,
-                what=f"'{attribute.name}' of the probabilistic stream '{made.name}'",
-                expected="a plain type",
-                found=attribute.type,
-                fix="declare its parts one by one",
-            )
+            what, fix = f"'{attribute.name}' of the probabilistic stream '{made.name}'", "declare its parts one by one"
+            raise error("TYPE_MISMATCH", span, what=what, expected="a plain type", found=attribute.type, fix=fix)
         if attribute.name not in (*made.key, *uncertain.attributes, made.event_time):
-            raise error(
-                "BAD_VALUE",
-                span,
-                what=f"the attribute '{attribute.name}' of stream '{made.name}'",
-                found="neither in KEY nor in PROBABILISTIC",
-                expected="in one of them",
-                fix="add it to PROBABILISTIC if it differs between the alternatives of a step, to KEY if "
-                "it tells things apart",
-            )
-    names = (PROBABILITY, *uncertain.before)
-    added = {name.lower() for name in names}
+            what = f"the attribute '{attribute.name}' of stream '{made.name}'"
+            found, expected = "neither in KEY nor in PROBABILISTIC", "in one of them"
+            fix = "add it to PROBABILISTIC if the alternatives of a step differ in it, to KEY if it tells things apart"
+            raise error("BAD_VALUE", span, what=what, found=found, expected=expected, fix=fix)
+    added = {name.lower() for name in (PROBABILITY, *uncertain.before)}
     for attribute in made.attributes:
         if attribute.name.lower() in added:
-            raise error(
-                "DUPLICATE_NAME",
-                span,
-                name=attribute.name,
-                where=f"stream '{made.name}'",
-                fix="leave it out of the declaration: the rows of a probabilistic stream have that column in any case",
-            )
+            fix = "leave it out of the declaration: the rows of a probabilistic stream have that column in any case"
+            raise error("DUPLICATE_NAME", span, name=attribute.name, where=f"stream '{made.name}'", fix=fix)
     before = tuple(
         Attribute(column, a.type)
         for column, name in zip(uncertain.before, uncertain.attributes, strict=False)
@@ -126,7 +81,7 @@ def _with_columns(made: EventType, uncertain: Uncertain, span: Span) -> EventTyp
 
 
 def _check_readings(clause: Inference, made: EventType, catalog: Catalog) -> None:
-    """What is inferred is about the same things as the readings that it is inferred from."""
+    """The inferred stream and its readings have the same key."""
     over = catalog.types.get(clause.over)
     if over is None:
         fix = did_you_mean(clause.over, [t.name for t in catalog.types.values() if t.has_events])
@@ -134,34 +89,19 @@ def _check_readings(clause: Inference, made: EventType, catalog: Catalog) -> Non
     if not over.has_events:
         raise error("NOT_A_STREAM", clause.span, name=clause.over, kind=over.kind, fix="name a stream of readings")
     if over.probabilistic is not None:
-        raise error(
-            "UNSUPPORTED",
-            clause.span,
-            what=f"INFERENCE OVER {clause.over}",
-            where="because it is uncertain already",
-            fix="infer from a stream of readings",
-        )
-    own = {name: _type_of(made, name) for name in made.key}
-    theirs = {name: _type_of(over, name) for name in over.key}
-    if own != theirs:
-        raise error(
-            "TYPE_MISMATCH",
-            clause.span,
-            what=f"KEY of stream '{made.name}'",
-            expected=f"the key of '{over.name}', {_shown(theirs)}",
-            found=_shown(own),
-            fix="give both streams the same KEY",
-        )
+        where, fix = "because it is uncertain already", "infer from a stream of readings"
+        raise error("UNSUPPORTED", clause.span, what=f"INFERENCE OVER {clause.over}", where=where, fix=fix)
+    own, theirs = _key_types(made), _key_types(over)
+    if dict(own) != dict(theirs):
+        what = f"KEY of stream '{made.name}'"
+        expected, fix = f"the key of '{over.name}', {_shown(theirs)}", "give both streams the same KEY"
+        raise error("TYPE_MISMATCH", clause.span, what=what, expected=expected, found=_shown(own), fix=fix)
 
 
-def _type_of(event_type: EventType, name: str) -> str:
-    attribute = event_type.attribute(name)
-    return "" if attribute is None else str(attribute.type)
+def _key_types(event_type: EventType) -> list[tuple[str, str]]:
+    types = {attribute.name: str(attribute.type) for attribute in event_type.attributes}
+    return [(name, types[name]) for name in event_type.key]
 
 
-def _shown(key: dict[str, str]) -> str:
-    return f"({', '.join(f'{name} {kind}' for name, kind in key.items())})"
-
-
-def _listed(what: str, names: tuple[str, ...]) -> str:
-    return f"{what} attributes {', '.join(names)}" if names else "without an uncertain attribute"
+def _shown(key: list[tuple[str, str]]) -> str:
+    return f"({', '.join(f'{name} {kind}' for name, kind in key)})"

@@ -1,4 +1,4 @@
-"""CREATE SINK -> a new catalog. Which options sinks have and what they may be; what they do is in `presage.sinks`."""
+"""CREATE SINK: the options of each kind of sink, and their checks. The sinks themselves are in `presage.sinks`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from presage.declarations.catalog_objects import MAX_DURATION, refuse_known
+from presage.declarations.catalog_objects import refuse_known
 from presage.declarations.kafka import check_client
+from presage.declarations.options import add_option, check_duration, check_one_of
 from presage.declarations.permissions import check_secret
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog, Sink
 from presage.model.permissions import is_reference
 from presage.model.text import Span
-from presage.model.time import parse_duration
 
 ON_ERROR = ("retry", "skip")
 BEGIN = ("start", "now")
@@ -24,7 +24,7 @@ SINK_OPTIONS: dict[str, tuple[str, ...]] = {
     "kafka": ("servers", "topic", "user", "password", "rows", "on_error"),
     "callback": ("on_error",),
 }
-# Options of any name that begins so are handed on.
+# Options with this prefix are passed on under any name.
 PREFIXES = {"webhook": "header.", "kafka": "kafka."}
 NEEDED: dict[str, dict[str, str]] = {
     "parquet": {"path": "path = 'alarms', the folder that its files are put into"},
@@ -34,22 +34,20 @@ NEEDED: dict[str, dict[str, str]] = {
 MOST_ROWS = {"parquet": 10_000_000, "webhook": 10_000, "kafka": 1_000_000}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 OURS = ("content-type", "content-length", "host", "transfer-encoding", "connection", "idempotency-key")
-# What goes by such a name is a secret: a declaration names the variable that holds it.
+# Options whose value is a secret: a declaration names the environment variable that holds it.
 SECRET = re.compile(r"authorization|cookie|api-?key|token|secret|password|signature")
 
 
 def declare_sink(node: s.CreateSink, catalog: Catalog, again: bool = False) -> Catalog:
-    """The catalog with a new sink. Whether its statement stands is known to the engine alone. `again`: it was accepted
-    before; what is refused since then, `check_sink` says where it is made."""
+    """The catalog with a new sink. The engine checks that its statement is deployed. `again`: the home accepted it
+    before; options that a newer version refuses are reported when the sink starts."""
     refuse_known(node.name, catalog, node.span)
     owner = f"sink '{node.name}'"
     options: dict[str, str] = {}
     spans: dict[str, Span] = {}
     for option in node.options:
-        name = option.name.lower()
-        if name in options:
-            raise error("DUPLICATE_NAME", option.span, name=option.name, where=f"the options of {owner}")
-        options[name], spans[name] = str(option.value), option.span
+        add_option(options, option, owner)
+        spans[option.name.lower()] = option.span
     if "sink" not in options:
         fix = f"write WITH (sink = 'parquet', path = '{node.name}') for example"
         raise error("MISSING_OPTION", node.span, owner=owner, name="sink", fix=fix)
@@ -60,16 +58,23 @@ def declare_sink(node: s.CreateSink, catalog: Catalog, again: bool = False) -> C
 
 
 def check_sink(made: Sink, span: Span | None = None, spans: Mapping[str, Span] | None = None) -> None:
-    """Refuse options that a sink cannot use; `spans`: their places, where they are known."""
+    """Refuse options that a sink cannot use; `spans`: their places in the text, if any."""
     places, options = spans or {}, made.options
-    _check_one_of("sink", made.kind, tuple(SINK_OPTIONS), places.get("sink"))
+    check_one_of("sink", made.kind, tuple(SINK_OPTIONS), places.get("sink"))
     for name, example in NEEDED.get(made.kind, {}).items():
         if name not in options:
             whole = f"sink '{made.name}' with sink = '{made.kind}'"
             raise error("MISSING_OPTION", span, owner=whole, name=name, fix=f"add {example}")
     for name, value in options.items():
         _check_known(made, name, places.get(name))
-        _check(made, name, value, places.get(name))
+        if name in _CHECKS:
+            _CHECKS[name](made, name, value, places.get(name))
+        if name.startswith("header."):
+            _check_header(name.removeprefix("header."), value, places.get(name))
+        if made.kind == "kafka":
+            check_client(f"sink '{made.name}'", options, name, places.get(name))
+        elif SECRET.search(name):
+            check_secret(f"sink '{made.name}'", name, value)
 
 
 def _check_known(made: Sink, name: str, span: Span | None) -> None:
@@ -77,29 +82,6 @@ def _check_known(made: Sink, name: str, span: Span | None) -> None:
     prefix = PREFIXES.get(made.kind)
     if name not in every and not (prefix is not None and name.startswith(prefix) and len(name) > len(prefix)):
         raise error("UNKNOWN_OPTION", span, name=name, owner=f"sink '{made.name}'", fix=did_you_mean(name, every))
-
-
-def _check(made: Sink, name: str, value: str, span: Span | None) -> None:
-    if name in _CHECKS:
-        _CHECKS[name](made, name, value, span)
-    if name.startswith("header."):
-        _check_header(name.removeprefix("header."), value, span)
-    if made.kind == "kafka":
-        check_client(f"sink '{made.name}'", made.options, name, span)
-    elif SECRET.search(name):
-        check_secret(f"sink '{made.name}'", name, value)
-
-
-def _check_one_of(name: str, value: str, several: tuple[str, ...], span: Span | None) -> None:
-    if value not in several:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=name,
-            found=f"'{value}'",
-            expected=f"one of {', '.join(several)}",
-            fix=did_you_mean(value, several),
-        )
 
 
 def _check_rows(made: Sink, name: str, value: str, span: Span | None) -> None:
@@ -110,10 +92,7 @@ def _check_rows(made: Sink, name: str, value: str, span: Span | None) -> None:
 
 
 def _check_duration(made: Sink, name: str, value: str, span: Span | None) -> None:
-    found = parse_duration(value)
-    if found is None or found >= MAX_DURATION:
-        raise error("BAD_DURATION", span, found=value)
-    if name == "timeout" and not found:
+    if not check_duration(value, span) and name == "timeout":
         raise error("BAD_VALUE", span, what=name, found="0", expected="a duration that leaves time for an answer")
 
 
@@ -125,18 +104,13 @@ def _check_text(made: Sink, name: str, value: str, span: Span | None) -> None:
 def _check_url(made: Sink, name: str, value: str, span: Span | None) -> None:
     why = None if is_reference(value) else url_problem(value)
     if why is not None:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=name,
-            found=why,
-            expected="an address that begins with http:// or https://",
-            fix="what is secret in it, put in a header: 'header.Authorization' = 'env:NAME'",
-        )
+        expected = "an address that begins with http:// or https://"
+        fix = "what is secret in it, put in a header: 'header.Authorization' = 'env:NAME'"
+        raise error("BAD_VALUE", span, what=name, found=why, expected=expected, fix=fix)
 
 
 def url_problem(url: str) -> str | None:
-    """Why a text is no address that rows can be sent to, without saying the text; None if it is one."""
+    """Why a text is no valid address, without quoting it (it may hold a secret); None if it is valid."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -163,8 +137,8 @@ def _check_header(name: str, value: str, span: Span | None) -> None:
 
 
 _CHECKS: dict[str, Callable[[Sink, str, str, Span | None], None]] = {
-    "on_error": lambda made, name, value, span: _check_one_of(name, value, ON_ERROR, span),
-    "begin": lambda made, name, value, span: _check_one_of(name, value, BEGIN, span),
+    "on_error": lambda made, name, value, span: check_one_of(name, value, ON_ERROR, span),
+    "begin": lambda made, name, value, span: check_one_of(name, value, BEGIN, span),
     "rows": _check_rows,
     "every": _check_duration,
     "timeout": _check_duration,

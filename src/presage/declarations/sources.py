@@ -1,4 +1,4 @@
-"""Options of a stream's source: which there are and what they may be. What is done with them: `presage.sources`."""
+"""The options of each kind of source, and their checks. The sources themselves are in `presage.sources`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from presage.declarations.catalog_objects import STREAM_OPTIONS
 from presage.declarations.kafka import KAFKA_OPTIONS, check_kafka, is_kafka_option
+from presage.declarations.options import check_one_of
 from presage.declarations.permissions import check_secret
 from presage.declarations.predicted_streams import PREDICTED_OPTIONS, is_predicted_option
 from presage.errors import did_you_mean, error
@@ -16,30 +17,15 @@ from presage.model.text import Span
 from presage.model.time import parse_duration, parse_timestamp
 from presage.model.types import STRING, TIMESTAMP, DataType
 
-# Those of sources that are not here are kept as they are.
+# Options of a source that is not listed are not checked.
 SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
     "memory": (),
     "files": ("path", "format", "pattern", "order", "settle"),
     "rate": ("rows_per_second", "rows", "start", "keys"),
     "kafka": KAFKA_OPTIONS,
     "mqtt": (
-        "host",
-        "port",
-        "topic",
-        "format",
-        "client",
-        "version",
-        "username",
-        "password",
-        "tls",
-        "tls_ca",
-        "tls_cert",
-        "tls_key",
-        "session",
-        "inflight",
-        "spool_mb",
-        "topic_as",
-        "received_as",
+        *("host", "port", "topic", "format", "client", "version", "username", "password", "session", "inflight"),
+        *("tls", "tls_ca", "tls_cert", "tls_key", "spool_mb", "topic_as", "received_as"),
     ),
 }
 NEEDED = {
@@ -47,19 +33,17 @@ NEEDED = {
     "kafka": {"topic": "topic = 'faults', whose messages are its events"},
     "mqtt": {"host": "host = 'localhost', where the broker is", "topic": "topic = 'building/+/temp'"},
 }
-# Of the formats, those that a message may have.
 MESSAGE_FORMATS = ("json", "csv")
 MQTT_VERSIONS = ("5", "3.1.1")
 FORMATS = ("json", "csv", "parquet")
 ORDERS = ("name", "time")
 LONGEST_SESSION = (2**32 - 1) * 1_000_000
 _HOST = re.compile(r"[^\s/:@]+|[0-9A-Fa-f:.]+(%\w+)?")  # a name, or an address
-MOST_PER_SECOND = 10_000_000
-MOST_KEYS = 1_000_000
+_MOST = {"rows_per_second": 10**7, "rows": 2**53, "keys": 10**6, "port": 65_535, "inflight": 65_535, "spool_mb": 2**20}
 
 
 def check_source(made: EventType, node: s.CreateType | None = None) -> None:
-    """Refuse options that the source of a stream cannot use; `node`: the declaration that says so, for its places."""
+    """Refuse options that the source of a stream cannot use; `node`: the declaration, for places in its text."""
     source = made.options.get("source", "memory")
     span = node.span if node is not None else None
     spans = {option.name.lower(): option.span for option in node.options} if node is not None else {}
@@ -77,21 +61,11 @@ def check_source(made: EventType, node: s.CreateType | None = None) -> None:
     if source == "mqtt":
         _check_mqtt(made, spans, span)
     if source == "rate" and made.probabilistic is not None:
-        raise error(
-            "UNSUPPORTED",
-            span,
-            what="source = 'rate'",
-            where="for a probabilistic stream",
-            fix="make readings with it, and infer the stream from them",
-        )
+        fix = "make readings with it, and infer the stream from them"
+        raise error("UNSUPPORTED", span, what="source = 'rate'", where="for a probabilistic stream", fix=fix)
     if source != "memory" and made.inference is not None:
-        raise error(
-            "UNSUPPORTED",
-            span,
-            what=f"source = '{source}'",
-            where="for a stream that is inferred",
-            fix=f"give the source to '{made.inference.over}', whose readings it is made of",
-        )
+        fix = f"give the source to '{made.inference.over}', whose readings it is made of"
+        raise error("UNSUPPORTED", span, what=f"source = '{source}'", where="for a stream that is inferred", fix=fix)
 
 
 def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: Span | None) -> None:
@@ -102,32 +76,16 @@ def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: S
 
 
 def _check(name: str, value: str, span: Span | None) -> None:
-    for known, several in (("format", FORMATS), ("order", ORDERS)):
-        if name == known and value not in several:
-            raise error(
-                "BAD_VALUE",
-                span,
-                what=name,
-                found=f"'{value}'",
-                expected=f"one of {', '.join(several)}",
-                fix=did_you_mean(value, several),
-            )
+    if name in ("format", "order"):
+        check_one_of(name, value, FORMATS if name == "format" else ORDERS, span)
     if name in ("path", "pattern", "host", "topic", "client") and not value:
         raise error("BAD_VALUE", span, what=name, found="empty", expected=f"a {name}")
     if name in ("settle", "session") and parse_duration(value) is None:
         raise error("BAD_DURATION", span, found=value)
     if name == "start" and parse_timestamp(value) is None:
         raise error("BAD_TIMESTAMP", span, found=value)
-    if name == "rows_per_second":
-        _check_number(name, value, span, float, MOST_PER_SECOND)
-    if name == "rows":
-        _check_number(name, value, span, int, 2**53)
-    if name == "keys":
-        _check_number(name, value, span, int, MOST_KEYS)
-    if name in ("port", "inflight"):
-        _check_number(name, value, span, int, 65_535)
-    if name == "spool_mb":
-        _check_number(name, value, span, int, 1 << 20)
+    if name in _MOST:
+        _check_number(name, value, span, float if name == "rows_per_second" else int, _MOST[name])
 
 
 def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -> None:
@@ -135,74 +93,37 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
     several = {"format": MESSAGE_FORMATS, "version": MQTT_VERSIONS, "tls": ("true", "false")}
     for name, known in several.items():
         if name in options and options[name].lower() not in known:
-            raise error(
-                "BAD_VALUE",
-                spans.get(name),
-                what=name,
-                found=f"'{options[name]}'",
-                expected=f"one of {', '.join(known)}",
-                fix=did_you_mean(options[name], known),
-            )
+            expected, fix = f"one of {', '.join(known)}", did_you_mean(options[name], known)
+            raise error("BAD_VALUE", spans.get(name), what=name, found=f"'{options[name]}'", expected=expected, fix=fix)
     if not _is_host(options["host"]):
-        raise error(
-            "BAD_VALUE",
-            spans.get("host"),
-            what="host",
-            found=f"'{options['host']}'",
-            expected="the name or the address of a machine",
-            fix="its port goes into port = 1883",
-        )
+        what, expected, fix = "host", "the name or the address of a machine", "its port goes into port = 1883"
+        raise error("BAD_VALUE", spans.get("host"), what=what, found=f"'{options['host']}'", expected=expected, fix=fix)
     if not _is_filter(options["topic"]):
-        raise error(
-            "BAD_VALUE",
-            spans.get("topic"),
-            what="topic",
-            found=f"'{options['topic']}'",
-            expected="a topic whose + stand alone between slashes, and # at its end",
-        )
+        found, expected = f"'{options['topic']}'", "a topic whose + stand alone between slashes, and # at its end"
+        raise error("BAD_VALUE", spans.get("topic"), what="topic", found=found, expected=expected)
     if "password" in options:
         check_secret(f"stream '{made.name}'", "password", options["password"])
     if "password" in options and "username" not in options:
-        raise error(
-            "MISSING_OPTION",
-            span,
-            owner=f"stream '{made.name}' with a password",
-            name="username",
-            fix="add username = 'env:NAME'",
-        )
+        fix = "add username = 'env:NAME'"
+        raise error("MISSING_OPTION", span, owner=f"stream '{made.name}' with a password", name="username", fix=fix)
     _check_tls(made, spans)
     if (parse_duration(options.get("session", "0 sec")) or 0) > LONGEST_SESSION:
-        raise error(
-            "BAD_VALUE",
-            spans.get("session"),
-            what="session",
-            found=f"'{options['session']}'",
-            expected="at most 49710 days, which is as far as a broker counts",
-        )
+        found, expected = f"'{options['session']}'", "at most 49710 days, which is as far as a broker counts"
+        raise error("BAD_VALUE", spans.get("session"), what="session", found=found, expected=expected)
     for name, wanted in (("topic_as", STRING), ("received_as", TIMESTAMP)):
         if name in options:
             _check_attribute(made, name, options[name], wanted, spans.get(name))
 
 
 def _check_tls(made: EventType, spans: Mapping[str, Span]) -> None:
-    """Whoever names a file for TLS means it: without it a password would be sent for all to read."""
+    """A file for TLS requires tls = 'true': else the password would be sent unencrypted."""
     files = [name for name in made.options if name.startswith("tls_")]
     if files and made.options.get("tls", "false").lower() != "true":
-        raise error(
-            "MISSING_OPTION",
-            spans.get(files[0]),
-            owner=f"stream '{made.name}' with {files[0]}",
-            name="tls",
-            fix="add tls = 'true'",
-        )
+        owner = f"stream '{made.name}' with {files[0]}"
+        raise error("MISSING_OPTION", spans.get(files[0]), owner=owner, name="tls", fix="add tls = 'true'")
     if "tls_key" in files and "tls_cert" not in files:
-        raise error(
-            "MISSING_OPTION",
-            spans.get("tls_key"),
-            owner=f"stream '{made.name}' with tls_key",
-            name="tls_cert",
-            fix="add tls_cert, the certificate that the key belongs to",
-        )
+        owner, fix = f"stream '{made.name}' with tls_key", "add tls_cert, the certificate that the key belongs to"
+        raise error("MISSING_OPTION", spans.get("tls_key"), owner=owner, name="tls_cert", fix=fix)
 
 
 def _is_host(text: str) -> bool:
@@ -223,13 +144,8 @@ def _is_filter(topic: str) -> bool:
 def _check_attribute(made: EventType, option: str, name: str, wanted: DataType, span: Span | None) -> None:
     found = made.attribute(name)
     if found is None:
-        raise error(
-            "UNKNOWN_ATTRIBUTE",
-            span,
-            owner=f"stream '{made.name}'",
-            name=name,
-            fix=did_you_mean(name, [a.name for a in made.attributes]),
-        )
+        fix = did_you_mean(name, [a.name for a in made.attributes])
+        raise error("UNKNOWN_ATTRIBUTE", span, owner=f"stream '{made.name}'", name=name, fix=fix)
     if found.type != wanted:
         raise error("TYPE_MISMATCH", span, what=f"{option} = '{name}'", expected=wanted, found=found.type)
 

@@ -1,1 +1,1 @@
-"""Runs plans: stages of operators interpreted on Spark, in this process and step by step."""
+"""Execution of plans: the operator contract, and interpreters of stages on Spark, on files and step by step."""

@@ -1,9 +1,9 @@
-"""A kernel's stage and files of the archive in, parts of the work by key out: each reads the rows of its own keys.
+"""The interpreter of a stage on files of the archive, partitioned by key.
 
-Old files hold one bucket of the stream's KEY each, sorted by time. Where a kernel's rows are divided by that key, all
-rows of a key lie in the files of one bucket, so a part reads these files with Arrow, prepares the columns with the
-evaluator and steps the kernel. Files that are not old yet are read by every part, which keeps the rows of its own keys.
-A part may be done in any process: nothing here knows Spark.
+Old files hold one bucket of the stream's KEY each, sorted by time. Where that key partitions the stage, all rows of a
+key are in the files of one bucket: a part reads these files with Arrow, evaluates the prepared columns and steps the
+kernel. Newer files are read by every part, which filters the rows of its own keys. A part runs in any process, without
+Spark.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from presage.storage.event_reader import read_events
 
 @dataclass(frozen=True)
 class Part:
-    """Old files of one bucket, and others of which only the rows of this part's keys count."""
+    """The old files of one bucket, and newer files that are filtered by the part's keys."""
 
     number: int
     count: int
@@ -49,7 +49,7 @@ class Part:
             if self.count > 1:
                 table = table.filter(pa.array(self._numbers(table) == self.number))
             tables.append(table.select(names))
-        # In one piece: a column of several is put together by each one who looks at it.
+        # In one chunk: every access would concatenate the chunks of a column again.
         return pa.concat_tables(tables).combine_chunks()
 
     def _numbers(self, table: pa.Table) -> pa.Array:
@@ -60,8 +60,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Work:
-    """A kernel over files. `divided`: the attributes among those that divide its rows; `coded`: texts that only do
-    that, so that nobody needs to see them written out."""
+    """A kernel over files. `divided`: the attributes among its keys; `coded`: text attributes that are used as keys
+    only, and stay dictionary-encoded."""
 
     stage: Stage
     kernel: Kernel
@@ -71,10 +71,10 @@ class Work:
     divided: tuple[str, ...]
     coded: frozenset[str]
     relations: Mapping[str, pa.Table]
-    clock: int
+    watermark: int
 
     def by_bucket(self) -> list[Part] | None:
-        """The files by bucket; None if rows of one key may lie in several of them, or too many are not old."""
+        """The files by bucket; None if a key may be in several buckets, or too many files are not bucketed yet."""
         files = self.files
         marks = [(path, bucket_of(PurePath(path).name)) for path in files.paths]
         old = [(path, mark) for path, mark in marks if mark is not None]
@@ -85,12 +85,12 @@ class Work:
         others = tuple(path for path, mark in marks if mark is None)
         if count == 1 or len(others) * count > len(old):
             return None
-        rest = replace(files, paths=others, held=None)
+        rest = replace(files, paths=others, lease=None)
         return [
             Part(
                 number,
                 count,
-                replace(files, paths=tuple(path for path, (mine, _) in old if mine % count == number), held=None),
+                replace(files, paths=tuple(path for path, (mine, _) in old if mine % count == number), lease=None),
                 rest,
                 files.key,
             )
@@ -99,14 +99,14 @@ class Work:
 
     def by_share(self, parts: int) -> list[Part]:
         """Every part reads all files."""
-        return [Part(n, parts, None, replace(self.files, held=None), self.divided) for n in range(parts)]
+        return [Part(n, parts, None, replace(self.files, lease=None), self.divided) for n in range(parts)]
 
     def rows(self, part: Part) -> pa.Table | None:
         """The kernel's columns for the part's rows; None where there are none."""
         return self.made_of(part.read(self.scan.attributes, self.coded))
 
     def shares(self, count: int) -> list[pa.Table]:
-        """All events, read once, and divided so that the rows of a key lie in one table."""
+        """All events, read once and partitioned by key."""
         table = read_events(self.files, self.scan.attributes, self.coded).combine_chunks()
         if count == 1 or not self.divided:
             return [table]
@@ -114,7 +114,7 @@ class Work:
         return [table.take(pa.array(np.flatnonzero(numbers == number))) for number in range(count)]
 
     def made_of(self, table: pa.Table) -> pa.Table | None:
-        """The same of events that are read already, all those of some keys."""
+        """The same for events that have been read: all events of some keys."""
         scan, stage, evaluator = self.scan, self.stage, Evaluator(self.relations)
         prepared = stage.inputs[0].prepared
         named = {f.name: table[a] for f, a in zip(scan.fields, scan.attributes, strict=True)}
@@ -123,23 +123,22 @@ class Work:
             table = table.filter(pa.array(evaluator.mask(condition, table)))
         if not table.num_rows:
             return None
-        # What is stored needs no computing, and may stay coded.
+        # Stored columns are not computed, and may stay dictionary-encoded.
         stored = {n.name: table[n.expr.name] for n in prepared if _stored(n.expr, scan)}
         computed = [n for n in prepared if n.name not in stored]
         made = evaluator.columns([n.expr for n in computed], table)
         columns = stored | {n.name: array for n, array in zip(computed, made, strict=True)}
-        rows = pa.table({TIME: table[TIME], SEQ: table[SEQ], **columns})
-        rows = sorted_table(rows, (TIME, SEQ))
-        clock = max(self.clock, rows[TIME][-1].as_py())
-        _, found = self.kernel.step(self.kernel.initial(), rows, clock, end=True)
+        rows = sorted_table(pa.table({TIME: table[TIME], SEQ: table[SEQ], **columns}), (TIME, SEQ))
+        watermark = max(self.watermark, rows[TIME][-1].as_py())
+        _, output = self.kernel.step(self.kernel.initial(), rows, watermark, end=True)
         schema = pa.schema([(f.name, to_arrow(f.type)) for f in stage.fields])
-        return found.select(schema.names).cast(schema)
+        return output.select(schema.names).cast(schema)
 
 
 def work_on_files(
-    stage: Stage, kernel: Kernel, files: Callable[[Scan], FileSet], relations: Mapping[str, pa.Table], clock: int
+    stage: Stage, kernel: Kernel, files: Callable[[Scan], FileSet], relations: Mapping[str, pa.Table], watermark: int
 ) -> Work | None:
-    """The work of a stage, or None where it cannot be done on files alone."""
+    """The work of a stage; None if it cannot run on files alone."""
     prepared = stage.inputs[0].prepared
     source, conditions = stage.inputs[0].source, list[Expr]()
     while isinstance(source, Filter):
@@ -162,10 +161,10 @@ def work_on_files(
         tuple(attributes[x.name] for x in keys),
         frozenset(attributes[x.name] for x in keys if x.type == STRING and x.name not in read),
         {name: relations[name] for name in named},
-        clock,
+        watermark,
     )
 
 
 def _stored(expr: Expr, scan: Scan) -> TypeGuard[ColumnRef]:
-    """Whether the archive has the values as they are."""
+    """Whether the expression is a column of the archive."""
     return isinstance(expr, ColumnRef) and any(f.name == expr.name for f in scan.fields)

@@ -1,8 +1,8 @@
-"""A bounded query over files of the archive in, its rows out: computed in this process, without a job of Spark's.
+"""Local execution of bounded queries: over files of the archive, in threads of this process, without a Spark job.
 
-Threads share the events by key, with the kernels and the evaluator that Spark's workers run. Old chunks are divided by
-key already and done bucket by bucket; others are read once and divided here. A job of Spark's would cost more than the
-work: what it takes to plan it, to start its tasks and to bring the rows back.
+Threads partition the events by key, with the kernels and the evaluator that executors run. Old chunks are bucketed by
+key already; others are read once and partitioned here. For small inputs the planning, scheduling and collecting of a
+Spark job would cost more than the work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from presage.execution.keyed_files import Part, Work, work_on_files
 from presage.execution.spark.batch import NO_EVENTS
 from presage.execution.stage import Operator, Resources, Stage
 from presage.execution.step_stages import output_rows
-from presage.execution.steps import Book, Rows, StepContext, run_root, schema_of
+from presage.execution.steps import OperatorStates, Rows, StepContext, run_root, schema_of
 from presage.plan.expr import InRelation
 from presage.plan.nodes import TIME, Extent, Filter, Node, Project, Stamp
 from presage.storage import FileSet
@@ -27,16 +27,16 @@ from presage.storage.event_reader import read_events
 
 Files = Mapping[Extent, FileSet]
 
-# Events that are looked at here, and bytes of their files, at most; more are worth a job.
+# The most events, and bytes of their files, for local execution; more are worth a Spark job.
 MOST_ROWS, MOST_BYTES = 4_000_000, 1 << 29
-# A thread is worth it from so many events on.
+# Fewer events are not worth a thread.
 ROWS_PER_SHARE = 50_000
 
 
 @dataclass(frozen=True)
 class LocalAnswer:
-    """A plan that can be answered here, and the node whose kernel is taken through the files: through their buckets,
-    or through shares of all of them."""
+    """A plan that can run locally, and its stateful node, whose kernel runs over `buckets`, or over shares of all
+    files."""
 
     plan: Node
     node: Node
@@ -46,16 +46,16 @@ class LocalAnswer:
     relations: Mapping[str, pa.Table]
 
     def rows(self) -> pa.Table:
-        """TIME, SEQ, order and columns of the plan's rows, bucket by bucket."""
+        """TIME, SEQ, order and columns of the plan's rows, not sorted across buckets."""
         self.check()
         threads = os.cpu_count() or 1
         with ThreadPoolExecutor(threads, thread_name_prefix="presage-bucket") as pool:
             if self.buckets is not None:
-                found = pool.map(self.work.rows, self.buckets)
+                parts = pool.map(self.work.rows, self.buckets)
             else:
                 shares = min(threads, -(-self.work.files.rows // ROWS_PER_SHARE))
-                found = pool.map(self.work.made_of, self.work.shares(max(1, shares)))
-            made = [rows for rows in found if rows is not None]
+                parts = pool.map(self.work.made_of, self.work.shares(max(1, shares)))
+            made = [rows for rows in parts if rows is not None]
         if not made:
             return self._finished(schema_of(self.node.columns, self.node.order).empty_table())
         return self._finished(output_rows(self.work.stage, pa.concat_tables(made), Evaluator(self.relations)))
@@ -66,17 +66,17 @@ class LocalAnswer:
         return f"in this process: {where}, {rows:,} events; as a DataFrame by Spark"
 
     def _finished(self, made: pa.Table) -> pa.Table:
-        """What the nodes above the kernel make of its rows."""
-        clock = self.work.clock
+        """The rows of the plan, from those of its stateful node."""
+        watermark = self.work.watermark
         context = StepContext(
             read=lambda scan: made,
             evaluator=Evaluator(self.relations),
             relations=self.relations,
-            operators={type(self.node): lambda node, context: Rows(made, clock)},
+            operators={type(self.node): lambda node, context: Rows(made, watermark)},
             places={id(node): number for number, node in enumerate(self.plan.walk())},
-            book=Book(),
-            clock=clock,
-            inner_clock=clock,
+            states=OperatorStates(),
+            watermark=watermark,
+            inner_watermark=watermark,
             end=True,
         )
         return run_root(self.plan, context).table
@@ -91,9 +91,8 @@ def answer_locally(
     most_rows: int,
     check: Callable[[], None],
 ) -> LocalAnswer | None:
-    """The plan, if it can be answered here: nothing but expressions stands above the kernel, and the events are few
-    enough. `upper`: where its time stops, if not with its last event; `check` fails when it is too late to read them.
-    """
+    """The plan, if it can run locally: only filters and projections are above its one stateful node, and the events are
+    few. `upper`: its final watermark, if not the time of its last event; `check` raises once the engine is closed."""
     node = plan.input if isinstance(plan, Stamp) else plan
     named = set[str]()
     while isinstance(node, Project | Filter):
@@ -109,14 +108,19 @@ def answer_locally(
     work = work_on_files(stage, kernel, lambda scan: files[scan.extent], relations, 0)
     if work is None or work.files.rows > min(most_rows, MOST_ROWS) or work.files.bytes > MOST_BYTES:
         return None
-    clock = upper if upper is not None else _last_event(work.files)
+    watermark = upper if upper is not None else _last_event(work.files)
     return LocalAnswer(
-        plan, node, replace(work, clock=clock), work.by_bucket(), check, {name: relations[name] for name in named}
+        plan,
+        node,
+        replace(work, watermark=watermark),
+        work.by_bucket(),
+        check,
+        {name: relations[name] for name in named},
     )
 
 
 def stage_of(node: Node, operators: Mapping[str, Operator]) -> Stage | None:
-    """The stage of a node; None if it is none."""
+    """The stage of a node; None if it has none."""
     for operator in operators.values():
         if type(node) in operator.stages:
             stage = operator.stages[type(node)](node)
@@ -125,7 +129,7 @@ def stage_of(node: Node, operators: Mapping[str, Operator]) -> Stage | None:
 
 
 def _last_event(files: FileSet) -> int:
-    """The statistics know it unless a bound cuts through a file."""
+    """From the statistics, unless a bound cuts through a file."""
     if files.exact and files.max_time is not None:
         return files.max_time
     times = read_events(files, ())[TIME].to_numpy()

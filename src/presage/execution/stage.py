@@ -1,8 +1,8 @@
 """The operator contract: a stateful node compiles to a `Stage`, and every way of running interprets stages.
 
-A stage says what goes into the kernel, by which columns its rows are divided and ordered, and what its columns are
-called outside. `execution.step_stages` interprets it on Arrow tables, step by step, `execution.spark.batch_stages` on
-DataFrames, `execution.keyed_files` on files of the archive. An operator knows none of them.
+A stage declares the kernel's input, the key and the order of its rows, and the names of its columns in the plan.
+`execution.step_stages` interprets it on Arrow tables, step by step, `execution.spark.batch_stages` on DataFrames,
+`execution.keyed_files` on files of the archive. An operator knows none of them.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from presage.model.types import LONG
 from presage.plan.expr import Expr
 from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
 
-# Columns of a stage's keys, where each input has its own columns for them.
+# Prefix of a stage's key columns, where each input names its own columns for them.
 KEY = "_key"
-# The number of the statement a row belongs to, where statements that differ in constants alone step as one. It is a
-# further key of the kernel, and passes through every stage.
+# The number of the statement that a row belongs to, in shared execution: a further key of every kernel.
 STATEMENT = "#statement"
 
 
 class Kernel(Protocol):
-    """(state, events in time order, watermark) -> (state', rows), however the events are cut into steps."""
+    """A function from state, events in time order and watermark to state and rows. The rows do not depend on how the
+    events are cut into steps."""
 
     def initial(self) -> State: ...
 
-    def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]: ...
+    def step(self, state: State, events: pa.Table, watermark: int, end: bool = False) -> tuple[State, pa.Table]: ...
 
 
 def _no_lookup(table: StageInput) -> pa.Table:
@@ -40,8 +40,8 @@ def _no_lookup(table: StageInput) -> pa.Table:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel is built with, beside its stage: relations by name, the rows of the stage's lookup tables, and the
-    threads that one step may use."""
+    """What a kernel is built with: relations by name, the rows of the stage's lookup tables, and the threads that one
+    step may use."""
 
     relations: Mapping[str, pa.Table]
     lookup: Callable[[StageInput], pa.Table] = _no_lookup
@@ -52,9 +52,9 @@ class Resources:
 class StageInput:
     """Rows of a node, or of another stage, as the kernel takes them.
 
-    `where` drops rows first. `carried` are columns as they are, under the kernel's name for them; `prepared` are
-    expressions; `masks` are conditions, false where they are unknown. `keys` are the prepared columns that the stage's
-    keys stand for, where each input has its own. `number`: of the source, for kernels that number theirs.
+    `where` filters rows first. `carried` are columns of the source, under the kernel's name for them; `prepared` are
+    expressions; `masks` are conditions, false where they are NULL. `keys` are the prepared columns of the stage's keys,
+    where each input has its own. `number`: that of the source, for kernels with several.
     """
 
     source: Node | Stage
@@ -72,15 +72,15 @@ class StageInput:
 
 @dataclass(frozen=True)
 class Stage:
-    """One stateful node. The kernel's input has TIME, SEQ, `depth` order columns, those of its inputs and, where there
-    is a name in `numbered`, the number of the input that a row comes from.
+    """One stateful node. The kernel's input has TIME, SEQ, `depth` order columns, the columns of its inputs and, if
+    `numbered` is a name, the number of the input that a row comes from.
 
-    `sort` is the processing order after TIME and SEQ; rows that differ in `keys` never meet, so that these spread the
+    `sort` is the processing order after TIME and SEQ. Rows with different `keys` are independent: `keys` partition the
     work. `made` are the kernel's columns beside TIME and SEQ, `outputs` those of the node with the kernel's name for
-    each; `residual` is a condition over the outputs that the kernel does not check. Whether
-    - `wakes_empty`: time alone may yield rows, though no event ever came;
-    - `shards`: its state may be divided by `keys` in a deployed statement;
-    - `foresees`: the kernel also looks at events that are there and lie beyond the watermark;
+    each; `residual` is a condition over the outputs that the kernel does not check.
+    - `wakes_empty`: the watermark alone may yield rows, without any event;
+    - `shards`: its state may be partitioned by `keys` in a deployed statement;
+    - `foresees`: the kernel also reads events that have arrived ahead of the watermark;
     - `reads_files`: its kernel may be stepped over files of the archive directly.
     """
 
@@ -115,7 +115,7 @@ class Stage:
 
     @property
     def shard_keys(self) -> tuple[str, ...]:
-        """The keys by which rows are divided into shards: a statement's own."""
+        """The keys by which rows are divided into shards: those of the statement's own plan."""
         return tuple(key for key in self.keys if key != STATEMENT)
 
 
@@ -128,34 +128,18 @@ def order_fields(names: tuple[str, ...]) -> tuple[Field, ...]:
 
 
 def renamed(fields: tuple[Field, ...], names: tuple[str, ...] | None = None) -> tuple[tuple[Field, str], ...]:
-    """Outputs: columns of the node beside the kernel's names for them; the same ones where none are given."""
+    """Outputs: columns of the node, each with the kernel's name for it, which is its own by default."""
     return tuple(zip(fields, names or tuple(f.name for f in fields), strict=True))
 
 
 def carried(*names: str) -> tuple[tuple[str, str], ...]:
-    """Columns that keep their names."""
+    """Carried columns under their own names."""
     return tuple((name, name) for name in names)
 
 
-def _never(node: Node) -> bool:
-    return False
-
-
-def _allowed(node: Node, ends: int | None) -> None:
-    return None
-
-
-def _accepted(node: Node) -> None:
-    return None
-
-
-def _uncounted(state: State) -> dict[str, int]:
-    return {}
-
-
 class SharedStates(Protocol):
-    """How nodes of an operator step for many statements that differ in constants alone, with the number of the
-    statement as a further key. `KEEPERS` are its nodes that keep something from step to step."""
+    """How the nodes of an operator run in shared execution: for many statements that differ in constants alone, with
+    the number of the statement as a further key. `KEEPERS` are its stateful nodes."""
 
     KEEPERS: tuple[type[Node], ...]
 
@@ -163,44 +147,44 @@ class SharedStates(Protocol):
         """The node for many statements; None if this one cannot be shared."""
 
     def claimed(self, node: Node, state: State, number: int) -> State:
-        """The state of one statement as a shared one."""
+        """The state of one statement as a shared state."""
 
     def joined(self, node: Node, several: Sequence[State]) -> State:
-        """Shared states of different statements as one."""
+        """The union of shared states of different statements."""
 
     def part(self, node: Node, state: State, numbers: Collection[int]) -> State:
-        """Of a shared state what belongs to some statements, shared by those."""
+        """The part of a shared state that belongs to some statements, as a shared state."""
 
     def alone(self, node: Node, state: State, number: int) -> State:
-        """Of a shared state what belongs to one statement, as its own kernel keeps it."""
+        """The part of a shared state that belongs to one statement, as the state of its own kernel."""
 
     def open_by_statement(self, node: Node, state: State) -> dict[int, int] | None:
-        """How many partial matches of each statement are open; None where there are no matches."""
+        """How many partial matches of each statement are open; None for a node without matches."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """The running half of a capability: how its nodes run, and what they need of time.
+    """The runtime part of a capability: how its nodes run.
 
     `stages` compiles a node to its stage, or to another node that yields the same rows. Nodes that are no stages are
     run by `steps`, on tables, and by the `OPERATORS` of the module named `spark`, on DataFrames; that module says why.
-    `timers`: time alone can make the node yield rows. `reads_end`: rows of a bounded query depend on where its time
-    stops. `check_deployed` refuses what a statement that never ends (`ends` is None) cannot do, `check_stream` what
-    nothing can do that takes events as they come. `open_matches` counts the partial matches in a state, by the name of
-    its kernel; `counters` reads further figures from a state. `shared`: its nodes may step for many statements at once;
-    `apart_from_matches`: not above a node with open matches. `traced` shows the events of each match beside its row, in
-    columns that it also gives.
+    `timers`: whether the watermark alone can make the node yield rows. `reads_end`: whether rows of a bounded query
+    depend on its last watermark. `check_deployed` rejects what an unbounded statement (`ends` is None) cannot do,
+    `check_stream` what streaming execution cannot do. `open_matches` counts the partial matches in a state, by the name
+    of its kernel; `counters` reads further counters from a state. `shared`: shared execution of its nodes;
+    `apart_from_matches`: node types that are not shared above a node with open matches. `traced` gives the node with
+    the events of each match as further columns, and those columns.
     """
 
     stages: Mapping[type[Node], Callable[[Any], Stage | Node]] = field(default_factory=dict)
     steps: Mapping[type[Node], Callable[..., Any]] = field(default_factory=dict)
     spark: str = ""
-    timers: Callable[[Node], bool] = _never
-    reads_end: Callable[[Node], bool] = _never
-    check_deployed: Callable[[Node, int | None], None] = _allowed
-    check_stream: Callable[[Node], None] = _accepted
+    timers: Callable[[Node], bool] = lambda node: False
+    reads_end: Callable[[Node], bool] = lambda node: False
+    check_deployed: Callable[[Node, int | None], None] = lambda node, ends: None
+    check_stream: Callable[[Node], None] = lambda node: None
     open_matches: Mapping[str, Callable[[State], int]] = field(default_factory=dict)
-    counters: Callable[[State], dict[str, int]] = _uncounted
+    counters: Callable[[State], dict[str, int]] = lambda state: {}
     shared: SharedStates | None = None
     apart_from_matches: tuple[type[Node], ...] = ()
     traced: Mapping[type[Node], Callable[[Any], tuple[Node, tuple[Field, ...]]]] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""Interprets stages on Arrow tables, one step at a time: deployed statements, on the driver and on executors.
+"""The interpreter of stages on Arrow tables, one step at a time, on the driver and on executors.
 
-The same stages run on DataFrames in `execution.spark.batch_stages`.
+`execution.spark.batch_stages` interprets the same stages on DataFrames.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ Columns = dict[str, pa.Array | pa.ChunkedArray]
 
 
 def step_operators(operators: Mapping[str, Operator]) -> dict[type[Node], Callable[..., Rows]]:
-    """How the nodes of all operators are stepped, by type of node."""
-    found: dict[type[Node], Callable[..., Rows]] = {}
+    """By type of node: the function that steps it."""
+    runners: dict[type[Node], Callable[..., Rows]] = {}
     for operator in operators.values():
-        for kind, compile_node in operator.stages.items():
-            found[kind] = _runner(compile_node)
-        found |= operator.steps
-    return found
+        runners |= {kind: _runner(compile_node) for kind, compile_node in operator.stages.items()}
+        runners |= operator.steps
+    return runners
 
 
 def _runner(compile_node: Callable[[Any], Stage | Node]) -> Callable[[Node, StepContext], Rows]:
@@ -42,7 +41,7 @@ def _runner(compile_node: Callable[[Any], Stage | Node]) -> Callable[[Node, Step
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A stage with its kernel, kept from step to step; `inner`: its inputs that are stages themselves."""
+    """A stage with its kernel, cached between steps; `inner`: its inputs that are stages themselves."""
 
     stage: Stage
     kernel: Kernel
@@ -64,12 +63,12 @@ def _compiled(stage: Stage | Node, context: StepContext) -> _Compiled | Node:
 
 def _run_stage(compiled: _Compiled, context: StepContext) -> Rows:
     stage, kernel = compiled.stage, compiled.kernel
-    table, clock = _input(compiled, context)
-    ahead = context.foresight() if stage.foresees else None
+    table, watermark = _input(compiled, context)
+    ahead = context.speculative() if stage.foresees else None
     if ahead is not None:
         kernel = kernel.looking(ahead.share(_input(compiled, ahead)[0], stage.ordering, stage.shard_keys))  # type: ignore[attr-defined]
-    made = context.step(stage.node, kernel, table, stage.ordering, clock, keys=stage.shard_keys)
-    return Rows(output_rows(stage, made, context.evaluator), clock)
+    made = context.step(stage.node, kernel, table, stage.ordering, watermark, keys=stage.shard_keys)
+    return Rows(output_rows(stage, made, context.evaluator), watermark)
 
 
 def output_rows(stage: Stage, made: pa.Table, evaluator: Evaluator) -> pa.Table:
@@ -86,7 +85,7 @@ def output_rows(stage: Stage, made: pa.Table, evaluator: Evaluator) -> pa.Table:
 
 
 def _input(compiled: _Compiled, context: StepContext) -> tuple[pa.Table, int]:
-    """The kernel's input in this step, and how far time is known."""
+    """The kernel's input in this step, and its watermark."""
     stage = compiled.stage
     parts = []
     for number, each in enumerate(stage.inputs):
@@ -94,10 +93,10 @@ def _input(compiled: _Compiled, context: StepContext) -> tuple[pa.Table, int]:
         parts.append(run(source, context) if isinstance(source, Node) else _run_stage(compiled.inner[number], context))
     if not stage.numbered:
         ((part, only),) = zip(parts, stage.inputs, strict=True)
-        return _input_table(stage, only, part.table, context), part.clock
-    tables, clock = aligned(stage.node, parts, context)
+        return _input_table(stage, only, part.table, context), part.watermark
+    tables, watermark = aligned(stage.node, parts, context)
     pairs = zip(stage.inputs, tables, strict=True)
-    return united([_input_table(stage, each, table, context) for each, table in pairs]), clock
+    return united([_input_table(stage, each, table, context) for each, table in pairs]), watermark
 
 
 def _input_table(stage: Stage, each: StageInput, table: pa.Table, context: StepContext) -> pa.Table:
@@ -120,12 +119,12 @@ def _input_table(stage: Stage, each: StageInput, table: pa.Table, context: StepC
 
 
 def _typed(array: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """In the type of the plan; texts that are coded may stay so."""
+    """In the type of the plan; texts may stay dictionary-encoded."""
     return array if array.type == kind or pa.types.is_dictionary(array.type) else array.cast(kind)
 
 
 def _lookup(each: StageInput, context: StepContext) -> pa.Table:
-    """The rows of a relation that a kernel looks up, and their number as `_row`."""
+    """The rows of a relation for a kernel's lookups, with their number as `_row`."""
     assert isinstance(each.source, Node)
     table = run(each.source, context).table
     columns: Columns = {"_row": table["_row"]} | {name: table[column] for name, column in each.carried}

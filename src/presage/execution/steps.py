@@ -1,7 +1,7 @@
-"""The step driver: a logical plan and the events of one step in, rows and the next state out. On Arrow, without Spark.
+"""The step driver: runs a plan over the events of one step, on Arrow tables and without Spark.
 
-A standing statement's plan runs here, batch by batch, with the kernels of the batch driver. Rooms bring the operators
-of their own nodes. A node yields rows and a clock: no row that it yields later has a time before that clock.
+Deployed statements run here, batch by batch, with the kernels of the batch driver. Capabilities bring the functions
+that run their nodes. A node yields rows and a watermark: none of its later rows has an earlier time.
 """
 
 from __future__ import annotations
@@ -23,23 +23,9 @@ from presage.execution.stage import Kernel
 from presage.execution.watermark_buffer import HoldKernel, RetimeKernel
 from presage.model.arrow import to_arrow
 from presage.model.operator_state import State
+from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
-from presage.plan.nodes import (
-    SEQ,
-    TIME,
-    Field,
-    Filter,
-    Merge,
-    Named,
-    Node,
-    Project,
-    RelationJoin,
-    RelationScan,
-    Retime,
-    Scan,
-    Stamp,
-    order_columns,
-)
+from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
 
 MOMENT = pa.timestamp("us", tz="UTC")
 
@@ -49,71 +35,75 @@ class Rows:
     """What a node yields in one step: TIME, SEQ, its order columns, its columns."""
 
     table: pa.Table
-    clock: int
+    watermark: int
 
 
 @dataclass
-class Book:
-    """The states of a plan's kernels, by the place of the node; `changed` are those that this step wrote."""
+class OperatorStates:
+    """The states of a plan's kernels, by the place of the node; `changed` are the places that this step wrote."""
 
-    states: dict[str, State] = field(default_factory=dict)
+    by_place: dict[str, State] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
 
     def put(self, place: str, state: State) -> None:
-        self.states[place] = state
+        self.by_place[place] = state
         self.changed.add(place)
+
+    def written(self) -> dict[str, State]:
+        return {place: self.by_place[place] for place in self.changed}
 
 
 @dataclass(frozen=True)
 class StepContext:
-    """What a plan needs for one step. `clock` is the statement's, `inner_clock` that of the statements behind derived
-    streams, which end at their own upper bounds; `end`: no more input will come.
+    """What a plan needs for one step. `watermark` is the statement's, `inner_watermark` that of the statements behind
+    derived streams, which end at their own upper bounds. `end`: no more input follows.
 
-    `read` gives the events that a scan releases in this step, TIME as integer; `ahead` those that are there and lie
-    beyond the clock, None if nobody looks at them. `places` numbers the plan's nodes; `compiled` keeps what a room
-    makes of a node from step to step. `shard` of `shards`: the part of the keys to do.
+    `read` gives the events of a scan in this step, TIME as integer; `ahead` those that have arrived ahead of the
+    watermark, None if no operator uses them. `places` numbers the plan's nodes; `compiled` caches what is compiled for
+    a node. `shard` of `shards`: the keys of this step.
     """
 
-    read: Callable[[Scan], pa.Table]
+    read: Callable[[nodes.Scan], pa.Table]
     evaluator: Evaluator
     relations: Mapping[str, pa.Table]
     operators: Mapping[type[Node], Callable[..., Rows]]
     places: Mapping[int, int]
-    book: Book
-    clock: int
-    inner_clock: int
+    states: OperatorStates
+    watermark: int
+    inner_watermark: int
     upper: int | None = None
     end: bool = False
     shard: int = 0
     shards: int = 1
     compiled: dict[Any, Any] = field(default_factory=dict)
-    # What RECALL asks of the archive, and what users have said of its events.
+    # The history that RECALL searches, and commands of users on its events.
     histories: Callable[[Any], Any] | None = None
-    said: Sequence[Any] = ()
-    # Lets a thread read history while batches go on; without it, the step waits.
-    later: Callable[[Callable[[], Any]], Any] | None = None
-    # Rows of a scan that a filter above it keeps, where an index of many statements has found them already.
+    recall_commands: Sequence[Any] = ()
+    # Reads history in a thread while batches continue; without it, the step waits.
+    read_later: Callable[[Callable[[], Any]], Any] | None = None
+    # By place of a filter above a scan: the rows that pass it, as the predicate index of all statements found them.
     matched: Mapping[int, np.ndarray] = field(default_factory=dict)
-    ahead: Callable[[Scan], pa.Table] | None = None
+    ahead: Callable[[nodes.Scan], pa.Table] | None = None
 
-    def foresight(self) -> StepContext | None:
-        """For the step that would follow, and be the last, if nothing came but what is there; nothing of it is kept."""
+    def speculative(self) -> StepContext | None:
+        """The context of a speculative final step over the events ahead of the watermark; its states are discarded."""
         if self.ahead is None or self.end:
             return None
-        return replace(self, read=self.ahead, ahead=None, book=Book(dict(self.book.states)), matched={}, end=True)
+        states = OperatorStates(dict(self.states.by_place))
+        return replace(self, read=self.ahead, ahead=None, states=states, matched={}, end=True)
 
     def inner(self, upper: int | None) -> StepContext:
-        """For the statement behind a derived stream."""
+        """The context of the statement behind a derived stream."""
         if self.end:
-            # Its clock goes on to its own bound, as in a bounded query.
-            return replace(self, clock=self.inner_clock if upper is None else upper, upper=upper)
-        # Not when it is reached: where the bound is included, events of that very time may still come.
-        ended = upper is not None and self.inner_clock > upper
-        clock = self.inner_clock if upper is None else min(self.inner_clock, upper)
-        return replace(self, clock=clock, upper=upper, end=ended)
+            # Its watermark advances to its own bound, as in a bounded query.
+            return replace(self, watermark=self.inner_watermark if upper is None else upper, upper=upper)
+        # Greater, not equal: where the bound is included, events of exactly that time may still arrive.
+        ended = upper is not None and self.inner_watermark > upper
+        watermark = self.inner_watermark if upper is None else min(self.inner_watermark, upper)
+        return replace(self, watermark=watermark, upper=upper, end=ended)
 
     def once(self, node: Node, make: Callable[[], Any]) -> Any:
-        """What `make` gives for a node, made in the first step and kept."""
+        """The result of `make` for a node, cached from the first step on."""
         place = self.places[id(node)]
         if place not in self.compiled:
             self.compiled[place] = make()
@@ -125,37 +115,35 @@ class StepContext:
         kernel: Kernel,
         rows: pa.Table,
         sort: Sequence[str],
-        clock: int,
+        watermark: int,
         part: str = "",
         keys: Sequence[str] = (),
     ) -> pa.Table:
-        """Let a kernel of a node take in the rows."""
+        """Step a kernel of a node over the rows."""
         rows = self.share(rows, sort, keys)
-        place = f"{self.places[id(node)]}{part}"
-        state = self.book.states.get(place)
         if self.end and rows.num_rows:
-            # A statement that ends may bring an event past its clock: time is known up to it.
-            clock = max(clock, int(rows[TIME][-1].as_py()))
-        after, made = kernel.step(state or kernel.initial(), rows, clock, self.end)
-        self.book.put(place, after)
+            # The last step may hold an event ahead of the watermark, which then advances to it.
+            watermark = max(watermark, int(rows[TIME][-1].as_py()))
+        return self.step_at(f"{self.places[id(node)]}{part}", kernel, rows, watermark, self.end)
+
+    def step_at(self, place: str, kernel: Kernel, rows: pa.Table, watermark: int, end: bool) -> pa.Table:
+        after, made = kernel.step(self.states.by_place.get(place) or kernel.initial(), rows, watermark, end)
+        self.states.put(place, after)
         return made
 
     def share(self, rows: pa.Table, sort: Sequence[str], keys: Sequence[str]) -> pa.Table:
-        """The rows whose keys are to be done here, in order."""
+        """The rows of this shard, in order."""
         if self.shards > 1:
             rows = rows.filter(pa.array(shards_of(rows, keys, self.shards) == self.shard))
         return sorted_table(rows, sort)
 
-    def hold(self, node: Node, rows: Rows, clock: int, part: str) -> Rows:
-        """The rows that are due at a clock which is behind their own; the others wait."""
+    def hold(self, node: Node, rows: Rows, watermark: int, part: str) -> Rows:
+        """The rows up to a watermark behind their own; later rows are buffered."""
         place = f"{self.places[id(node)]}{part}"
-        waiting = place in self.book.states and self.book.states[place].rows()
-        if not waiting and (not rows.table.num_rows or rows.table[TIME].to_numpy().max() <= clock):
-            return Rows(rows.table, clock)
-        state = self.book.states.get(place) or HoldKernel().initial()
-        after, due = HoldKernel().step(state, rows.table, clock, self.end)
-        self.book.put(place, after)
-        return Rows(due, clock)
+        buffered = place in self.states.by_place and self.states.by_place[place].rows()
+        if not buffered and (not rows.table.num_rows or rows.table[TIME].to_numpy().max() <= watermark):
+            return Rows(rows.table, watermark)
+        return Rows(self.step_at(place, HoldKernel(), rows.table, watermark, self.end), watermark)
 
 
 def run(node: Node, context: StepContext) -> Rows:
@@ -168,10 +156,10 @@ def run(node: Node, context: StepContext) -> Rows:
 
 
 def run_root(node: Node, context: StepContext) -> Rows:
-    """The rows of a whole statement; its own Stamp does not begin an inner one."""
-    if isinstance(node, Stamp):
+    """The rows of a whole statement; a Stamp at the root is its own, not that of a derived stream."""
+    if isinstance(node, nodes.Stamp):
         rows = run(node.input, context)
-        return Rows(_stamped(rows.table, node), rows.clock)
+        return Rows(_stamped(rows.table, node), rows.watermark)
     return run(node, context)
 
 
@@ -182,9 +170,9 @@ def schema_of(fields: Sequence[Field], order: Sequence[str] = ()) -> pa.Schema:
 
 
 def aligned(node: Node, parts: Sequence[Rows], context: StepContext) -> tuple[list[pa.Table], int]:
-    """Rows of several inputs up to the clock that all of them have reached."""
-    clock = min((part.clock for part in parts), default=context.clock)
-    return [context.hold(node, part, clock, f"h{i}").table for i, part in enumerate(parts)], clock
+    """The rows of several inputs up to the least of their watermarks."""
+    watermark = min((part.watermark for part in parts), default=context.watermark)
+    return [context.hold(node, part, watermark, f"h{i}").table for i, part in enumerate(parts)], watermark
 
 
 def with_columns(table: pa.Table, named: Mapping[str, pa.Array]) -> pa.Table:
@@ -198,12 +186,12 @@ def full(value: int, rows: int) -> pa.Array:
 
 
 def evaluated(exprs: Mapping[str, Expr], table: pa.Table, context: StepContext) -> dict[str, pa.Array]:
-    """Expressions by name -> columns by name."""
+    """The columns of expressions, by name."""
     return dict(zip(exprs, context.evaluator.columns(list(exprs.values()), table), strict=True))
 
 
 def prepared_columns(named: Sequence[Named], table: pa.Table, context: StepContext) -> dict[str, pa.Array]:
-    """What a kernel wants to know of single rows, by name and in exactly its type."""
+    """The prepared columns of a kernel's input, cast to the types of their expressions."""
     made = evaluated({n.name: n.expr for n in named}, table, context)
     return {n.name: made[n.name].cast(to_arrow(n.expr.type)) for n in named}
 
@@ -218,11 +206,11 @@ def united(parts: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables([pa.table({name: column(part, name) for name in types}) for part in parts])
 
 
-def _run_scan(node: Scan, context: StepContext) -> Rows:
-    return Rows(context.read(node), context.clock)
+def _run_scan(node: nodes.Scan, context: StepContext) -> Rows:
+    return Rows(context.read(node), context.watermark)
 
 
-def relation_rows(node: RelationScan, relations: Mapping[str, pa.Table]) -> pa.Table:
+def relation_rows(node: nodes.RelationScan, relations: Mapping[str, pa.Table]) -> pa.Table:
     """The rows of a relation under the names of the plan, and their number as `_row`."""
     table = relations[node.relation]
     chosen = {f.name: table[a] for f, a in zip(node.fields, node.attributes, strict=True)}
@@ -230,13 +218,12 @@ def relation_rows(node: RelationScan, relations: Mapping[str, pa.Table]) -> pa.T
     return pa.table(chosen).combine_chunks()
 
 
-def _run_relation(node: RelationScan, context: StepContext) -> Rows:
-    """The relation's rows with their number as `_row`."""
-    return Rows(relation_rows(node, context.relations), context.clock)
+def _run_relation(node: nodes.RelationScan, context: StepContext) -> Rows:
+    return Rows(relation_rows(node, context.relations), context.watermark)
 
 
-def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:
-    """Each row beside the rows of the relation that satisfy the condition."""
+def _run_relation_join(node: nodes.RelationJoin, context: StepContext) -> Rows:
+    """Each row with the rows of the relation that satisfy the condition."""
     rows = run(node.input, context)
     relation = run(node.relation, context).table
     left, right = join_rows(node.condition, rows.table, relation, context.evaluator)
@@ -246,52 +233,52 @@ def _run_relation_join(node: RelationJoin, context: StepContext) -> Rows:
     columns |= {c.name: ours[c.name] for c in node.input.columns}
     columns |= {c.name: theirs[c.name] for c in node.relation.columns}
     schema = schema_of(node.columns, node.order)
-    return Rows(pa.table(columns).select(schema.names).cast(schema), rows.clock)
+    return Rows(pa.table(columns).select(schema.names).cast(schema), rows.watermark)
 
 
-def _run_filter(node: Filter, context: StepContext) -> Rows:
+def _run_filter(node: nodes.Filter, context: StepContext) -> Rows:
     rows = run(node.input, context)
-    found = context.matched.get(context.places[id(node)]) if context.matched else None
-    if found is not None:
-        return Rows(rows.table.take(pa.array(found)), rows.clock)
+    matched = context.matched.get(context.places[id(node)]) if context.matched else None
+    if matched is not None:
+        return Rows(rows.table.take(pa.array(matched)), rows.watermark)
     if not rows.table.num_rows:
         return rows
     table = rows.table
     for condition in context.once(node, lambda: _cheapest_first(node.condition)):
         keep = context.evaluator.mask(condition, table)
         table = table if keep.all() else table.filter(pa.array(keep))
-    return Rows(table, rows.clock)
+    return Rows(table, rows.watermark)
 
 
 def _cheapest_first(condition: Expr) -> list[Expr]:
-    """The parts of a condition, so that what fails a comparison is not looked up in a relation."""
-    asked: dict[int, list[Expr]] = {}
+    """The parts of a condition: comparisons before lookups in relations."""
+    by_cost: dict[int, list[Expr]] = {}
     for part in conjuncts(condition):
         keys = [len(e.args) for e in part.walk() if isinstance(e, InRelation)]
-        asked.setdefault(max(keys) + 1 if keys else 0, []).append(part)
-    if len(asked) < 2:
+        by_cost.setdefault(max(keys) + 1 if keys else 0, []).append(part)
+    if len(by_cost) < 2:
         return [condition]
-    return [both for _, parts in sorted(asked.items()) if (both := conjunction(parts)) is not None]
+    return [both for _, parts in sorted(by_cost.items()) if (both := conjunction(parts)) is not None]
 
 
-def _run_project(node: Project, context: StepContext) -> Rows:
+def _run_project(node: nodes.Project, context: StepContext) -> Rows:
     rows = run(node.input, context)
     made = evaluated({o.name: o.expr for o in node.outputs}, rows.table, context)
-    return Rows(with_columns(rows.table.select([TIME, SEQ, *node.order]), made), rows.clock)
+    return Rows(with_columns(rows.table.select([TIME, SEQ, *node.order]), made), rows.watermark)
 
 
-def _run_merge(node: Merge, context: StepContext) -> Rows:
+def _run_merge(node: nodes.Merge, context: StepContext) -> Rows:
     names = [f.name for f in node.fields]
     schema = schema_of(node.fields, node.order)
     parts = []
     for rank, source in zip(node.ranks, node.sources, strict=True):
         rows = run(source, context)
-        parts.append(Rows(_ranked(rows.table, rank, source, node, names).cast(schema), rows.clock))
-    tables, clock = aligned(node, parts, context)
-    return Rows(pa.concat_tables([schema.empty_table(), *tables]), clock)
+        parts.append(Rows(_ranked(rows.table, rank, source, node, names).cast(schema), rows.watermark))
+    tables, watermark = aligned(node, parts, context)
+    return Rows(pa.concat_tables([schema.empty_table(), *tables]), watermark)
 
 
-def _ranked(table: pa.Table, rank: int, source: Node, node: Merge, names: list[str]) -> pa.Table:
+def _ranked(table: pa.Table, rank: int, source: Node, node: nodes.Merge, names: list[str]) -> pa.Table:
     order = padded_order(table, source, node.depth - 1)
     places = [full(rank, table.num_rows), *order]
     return pa.table([table[TIME], table[SEQ], *places, *(table[n] for n in names)], [TIME, SEQ, *node.order, *names])
@@ -303,45 +290,41 @@ def padded_order(table: pa.Table, node: Node, depth: int) -> list[pa.Array | pa.
     return [*(table[o] for o in node.order), *(full(0, table.num_rows) for _ in zeros)]
 
 
-def _stamped(table: pa.Table, node: Stamp) -> pa.Table:
+def _stamped(table: pa.Table, node: nodes.Stamp) -> pa.Table:
     stamped = table.append_column("at", table[node.shown].cast(MOMENT))
     return stamped if node.shown == TIME else stamped.drop_columns([node.shown])
 
 
-def _run_stamp(node: Stamp, context: StepContext) -> Rows:
+def _run_stamp(node: nodes.Stamp, context: StepContext) -> Rows:
     inner = context.inner(node.upper)
     rows = run(node.input, inner)
-    # Past its upper bound a statement makes no more rows, and holds nobody back.
-    clock = context.clock if inner.end else min(context.clock, rows.clock)
-    held = context.hold(node, rows, clock, "h")
-    return Rows(_stamped(held.table, node), clock)
+    # Past its upper bound a statement makes no more rows, and does not hold the watermark back.
+    watermark = context.watermark if inner.end else min(context.watermark, rows.watermark)
+    held = context.hold(node, rows, watermark, "h")
+    return Rows(_stamped(held.table, node), watermark)
 
 
-def _run_retime(node: Retime, context: StepContext) -> Rows:
+def _run_retime(node: nodes.Retime, context: StepContext) -> Rows:
     inner = context.inner(node.upper)
     rows = run(node.input, inner)
     pairs = tuple(zip((TIME, *node.input.order), node.order, strict=True))
     kernel = RetimeKernel(node.column, node.max_delay, pairs)
-    sort = (TIME, SEQ, *node.input.order)
-    place = str(context.places[id(node)])
-    state = context.book.states.get(place) or kernel.initial()
-    after, made = kernel.step(state, sorted_table(rows.table, sort), inner.clock, inner.end)
-    context.book.put(place, after)
+    place, ordered = str(context.places[id(node)]), sorted_table(rows.table, (TIME, SEQ, *node.input.order))
+    made = context.step_at(place, kernel, ordered, inner.watermark, inner.end)
     made = made.select([TIME, SEQ, *node.order, *(c.name for c in node.columns)])
     if inner.end:
-        return context.hold(node, Rows(made, context.clock), context.clock, "h")
-    clock = kernel.clock_of(after)
-    clock = clock if context.upper is None else min(clock, context.upper)
-    return Rows(made, clock)
+        return context.hold(node, Rows(made, context.watermark), context.watermark, "h")
+    watermark = kernel.watermark_of(context.states.by_place[place])
+    return Rows(made, watermark if context.upper is None else min(watermark, context.upper))
 
 
 OPERATORS: dict[type[Node], Callable[..., Rows]] = {
-    Scan: _run_scan,
-    RelationScan: _run_relation,
-    RelationJoin: _run_relation_join,
-    Filter: _run_filter,
-    Project: _run_project,
-    Merge: _run_merge,
-    Stamp: _run_stamp,
-    Retime: _run_retime,
+    nodes.Scan: _run_scan,
+    nodes.RelationScan: _run_relation,
+    nodes.RelationJoin: _run_relation_join,
+    nodes.Filter: _run_filter,
+    nodes.Project: _run_project,
+    nodes.Merge: _run_merge,
+    nodes.Stamp: _run_stamp,
+    nodes.Retime: _run_retime,
 }

@@ -1,6 +1,7 @@
-"""Kernels of the drivers themselves: rows that wait for a clock, and rows that become events at a time of their own.
+"""Kernels that buffer rows until the watermark passes them: rows ahead of it, and rows with a time of their own.
 
-Both keep the contract of every kernel: (state, rows, clock) -> (state', rows), however the rows are cut into steps.
+The step driver uses them between operators. Like every kernel they give the same rows however the input is cut into
+steps.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ import pyarrow as pa
 from presage.model.operator_state import State
 from presage.plan.nodes import TIME
 
-NOTHING_KNOWN = -(2**62)  # a clock before every event
+NOTHING_KNOWN = -(2**62)  # the watermark before any event
 
 
 @dataclass(frozen=True)
 class HoldKernel:
-    """Lets rows out once the clock has reached their time. A row may come in ahead of the clock, never behind it."""
+    """Emits rows once the watermark has reached their time. Input may be ahead of the watermark, never behind it."""
 
     def initial(self) -> State:
         return State("hold")
 
-    def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
+    def step(self, state: State, events: pa.Table, watermark: int, end: bool = False) -> tuple[State, pa.Table]:
         rows = _after(state.tables.get("held"), events)
         if end:
             return State("hold"), rows
-        due = rows[TIME].to_numpy() <= clock
+        due = rows[TIME].to_numpy() <= watermark
         if due.all():
             return State("hold"), rows
         return State("hold", {"held": rows.filter(pa.array(~due)).combine_chunks()}), rows.filter(pa.array(due))
@@ -35,10 +36,10 @@ class HoldKernel:
 
 @dataclass(frozen=True)
 class RetimeKernel:
-    """Rows of a statement, in the order of their making, become events at the time in `column`.
+    """Turns rows of a statement, in the order of emission, into events at the time in `column`.
 
-    One that lies more than `max_delay` before the greatest so far is late and dropped; one without a time is no event.
-    The rest wait until no earlier event can come: the clock that `clock_of` reads from the state.
+    A row more than `max_delay` before the greatest time so far is late and dropped; a row without a time is dropped.
+    The others are buffered up to the watermark, which `watermark_of` reads from the state.
     """
 
     column: str
@@ -48,11 +49,11 @@ class RetimeKernel:
     def initial(self) -> State:
         return State("retime", numbers={"greatest": NOTHING_KNOWN})
 
-    def clock_of(self, state: State) -> int:
+    def watermark_of(self, state: State) -> int:
         greatest = state.numbers["greatest"]
         return greatest if greatest == NOTHING_KNOWN else greatest - self.max_delay
 
-    def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
+    def step(self, state: State, events: pa.Table, watermark: int, end: bool = False) -> tuple[State, pa.Table]:
         events = events.filter(events[self.column].is_valid())
         times = events[self.column].cast(pa.int64()).to_numpy()
         before = np.empty(len(times), np.int64)
@@ -68,13 +69,13 @@ class RetimeKernel:
         numbers = {"greatest": greatest}
         if end:
             return State("retime", numbers=numbers), rows
-        due = pa.array(rows[TIME].to_numpy() <= self.clock_of(State("retime", numbers=numbers)))
+        due = pa.array(rows[TIME].to_numpy() <= self.watermark_of(State("retime", numbers=numbers)))
         held = rows.filter(pa.array(~due.to_numpy(zero_copy_only=False))).combine_chunks()
         return State("retime", {"held": held}, numbers), rows.filter(due)
 
 
 def _renamed(table: pa.Table, pairs: tuple[tuple[str, str], ...]) -> pa.Table:
-    """The table with columns under further names: the time of making becomes an order column."""
+    """The table with renamed order columns; the time of emission becomes one of them."""
     columns = {new: table[old] for old, new in pairs}
     kept = {name: table[name] for name in table.column_names if name not in columns}
     return pa.table({**kept, **columns})

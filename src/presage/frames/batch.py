@@ -1,4 +1,4 @@
-"""Matches in a bounded DataFrame: Catalyst partitions the rows by key and sorts them, the kernel reads them in order.
+"""A stage over a bounded DataFrame: Catalyst partitions the rows by key and sorts them, the kernel reads them in order.
 
 Spark's own sort is slower than one in the worker, but needs no guess about what fits in memory; rows reach the kernel
 piece by piece, and it keeps only those that can still matter.
@@ -24,26 +24,26 @@ PIECE, OUTPUT_ROWS = 200_000, 100_000
 ARRIVAL, CLOCK = "_arrival", "_clock"
 
 
-def match_batch(frame: DataFrame, plan: FramePlan) -> DataFrame:
+def run_batch(frame: DataFrame, plan: FramePlan) -> DataFrame:
     rows = kernel_rows(frame, plan, F.monotonically_increasing_id().alias(ARRIVAL))
-    clocked = plan.match.tables.timeouts
-    if clocked:
+    if plan.reads_end:
         # Whether a partial match has run out depends on where time stops in all partitions.
         rows = rows.crossJoin(F.broadcast(rows.agg(F.max(TIME).alias(CLOCK))))
-    rows = rows.repartition(*map(F.col, plan.keys)) if plan.keys else rows.repartition(1)
+    keys = plan.stage.keys
+    rows = rows.repartition(*map(F.col, keys)) if keys else rows.repartition(1)
     rows = rows.sortWithinPartitions(*sorting(plan.order), F.col(ARRIVAL))
     # What only the sort needed stays in the JVM.
     rows = rows.drop(ARRIVAL, *plan.only_order)
     schema = made_schema(plan)
     given, made = arrow_schema(rows.schema), arrow_schema(schema)
-    kernel = plan.kernel
+    kernel, reads_end = plan.kernel, plan.reads_end
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         pieces = numbered(gathered(batches, given))
         first = next(pieces, None)
         if first is None:
             return
-        clock = first[CLOCK][0].as_py() if clocked else NO_TIME
+        clock = first[CLOCK][0].as_py() if reads_end else NO_TIME
         for table in run_steps(kernel, chain([first], pieces), clock):
             yield from table.select(made.names).cast(made).to_batches(max_chunksize=OUTPUT_ROWS)
 

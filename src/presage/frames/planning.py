@@ -1,23 +1,28 @@
-"""The plan of a clause over a DataFrame: what to prepare, how to order, what the kernel does and returns.
+"""The plan of a clause over a DataFrame: a stage, and how its rows come from the DataFrame and go back.
 
-No Spark runs here: all that a user can have written wrongly is found before any job is planned.
+No Spark runs here: every mistake in the text is reported before a job is planned. `frames.batch` and `frames.stream`
+interpret the stage. They are apart from `execution` because a DataFrame has no log: its columns keep types that the
+language does not have, its rows have no arrival, and a stream's watermark and state are Spark's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pyspark.sql.types import StructType
 
 from presage.errors import PresageError, error
+from presage.execution.stage import Kernel, Resources, Stage, StageInput, renamed
 from presage.frames.clause import parse_clause
 from presage.frames.columns import ALIAS, FrameColumns, frame_columns
 from presage.lang.match_syntax import MatchClause
 from presage.model.catalog import Catalog
+from presage.model.operator_state import State
 from presage.model.types import TIMESTAMP
 from presage.operators.match.bind import MatchInput, bind_match
 from presage.operators.match.compile import match_kernel
-from presage.operators.match.kernel.match import MatchKernel
+from presage.operators.match.kernel.match import waits_for_time
 from presage.operators.match.nodes import Match
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Named, Project, Scan
@@ -36,32 +41,35 @@ class Output:
 
 @dataclass(frozen=True)
 class FramePlan:
-    """`prepared` are columns over single rows; `order` are some of them with their direction (ascending). `timed`: the
-    first of them is the time of the events; `only_order`: those that the kernel does not read. `carried` are columns of
-    the input, by place, that pass through the kernel as they are. `made`: the kernel's other columns."""
+    """`stage` has one input: its `prepared` columns are computed from single rows, its `carried` ones are columns of
+    the DataFrame, named by place (`c0`). `order` are prepared columns with their direction (ascending); `timed`: the
+    first of them is the event time; `only_order`: those that the kernel does not read.
+
+    `reads_end`: rows depend on where time stops in all partitions. `waits`: whether time alone may yield rows from a
+    state of the kernel. `identity` tells this stage from others; the checkpoint of a stream keeps its hash."""
 
     columns: FrameColumns
-    prepared: tuple[Named, ...]
+    stage: Stage
     order: tuple[tuple[str, bool], ...]
     timed: bool
     only_order: frozenset[str]
-    carried: tuple[tuple[str, int], ...]
-    match: Match
-    made: tuple[Field, ...]
     outputs: tuple[Output, ...]
+    reads_end: bool
+    waits: Callable[[State], bool]
+    identity: tuple[object, ...]
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        return self.match.tables.keys
+    def input(self) -> StageInput:
+        return self.stage.inputs[0]
 
     @property
-    def bounded(self) -> bool:
-        """Whether time alone can settle a match."""
-        return self.match.tables.within is not None or self.match.tables.gap is not None
+    def kernel(self) -> Kernel:
+        return self.stage.kernel(Resources({}))
 
     @property
-    def kernel(self) -> MatchKernel:
-        return match_kernel(self.match, {})
+    def carried(self) -> tuple[tuple[str, int], ...]:
+        """The kernel's columns that are columns of the DataFrame, by place."""
+        return tuple((o.column, o.place) for o in self.outputs if o.expr is None and o.place is not None)
 
 
 def plan_frame(schema: StructType, text: str, streaming: bool) -> FramePlan:
@@ -106,28 +114,43 @@ def _plan(clause: MatchClause, columns: FrameColumns, streaming: bool) -> FrameP
     timed = prepared[order[0][0]].type == TIMESTAMP and order[0][1]
 
     shown = [Output(name, expr, place=_unchanged(expr, prepared, columns)) for name, expr in chosen]
-    carried: list[tuple[str, int]] = []
     if clause.rows != "one":
         keys = sum(isinstance(o.expr, ColumnRef) and o.expr.name in match.tables.keys for o in shown)
         first, others = _remaining(order, prepared, columns, {o.name for o in shown})
-        carried = [(o.column, o.place) for o in (*first, *others) if o.place is not None]
         shown = [*shown[:keys], *first, *shown[keys:], *others]
+    carried = tuple((o.column, f"c{o.place}") for o in shown if o.expr is None)
     tables = replace(match.tables, sort=(), by_time=True, event_time=TIME, carry=tuple(name for name, _ in carried))
     node = replace(match, tables=tables)
-    ordering = {name for name, _ in order}
-    used = node.used_columns()
+    ordering, used = {name for name, _ in order}, node.used_columns()
+    computed = tuple(Named(name, expr) for name, expr in prepared.items() if name in used | ordering)
     types = {n.name: n.expr.type for n in match.prepared}
+    made = (*(Field(key, types[key]) for key in tables.keys), *match.made)
+    stage = Stage(
+        node,
+        (StageInput(scan, computed, carried),),
+        lambda resources: match_kernel(node, resources.relations),
+        made=made,
+        outputs=renamed(made),
+        depth=0,
+        sort=(),
+        keys=tables.keys,
+    )
+    bounded = tables.within is not None or tables.gap is not None
     return FramePlan(
         columns,
-        tuple(Named(name, expr) for name, expr in prepared.items() if name in used | ordering),
+        stage,
         order,
         timed,
         frozenset(ordering - used),
-        tuple(carried),
-        node,
-        (*(Field(key, types[key]) for key in tables.keys), *match.made),
         tuple(shown),
+        reads_end=tables.timeouts,
+        waits=waits_for_time if bounded else _never,
+        identity=({k: v for k, v in vars(match_kernel(node, {}).spec).items() if k != "code"}, computed, order),
     )
+
+
+def _never(state: State) -> bool:
+    return False
 
 
 def _unchanged(expr: Expr, prepared: dict[str, Expr], columns: FrameColumns) -> int | None:

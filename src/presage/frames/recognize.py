@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from presage.errors import error
-from presage.frames.batch import match_batch
+from presage.frames.batch import run_batch
 from presage.frames.planning import plan_frame
-from presage.frames.stream import match_stream
+from presage.frames.stream import run_stream
 
 SHARDS = 16
 MOST_SHARDS = 4_096
@@ -32,4 +32,4 @@ def match_recognize(df: DataFrame, clause: str, *, shards: int = SHARDS) -> Data
     if not 1 <= shards <= MOST_SHARDS:
         raise error("BAD_VALUE", what="shards", found=shards, expected=f"between 1 and {MOST_SHARDS}")
     plan = plan_frame(df.schema, clause, df.isStreaming)
-    return match_stream(df, plan, shards) if df.isStreaming else match_batch(df, plan)
+    return run_stream(df, plan, shards) if df.isStreaming else run_batch(df, plan)

@@ -35,9 +35,9 @@ def kernel_rows(frame: DataFrame, plan: FramePlan, *further: Column) -> DataFram
         # Narrower numbers widen to types of the language.
         return given if plan.columns.schema[place].dataType == types[place] else given.cast(types[place])
 
-    prepared = {n.name: compile_expression(n.expr, {}, column) for n in plan.prepared}
+    prepared = {n.name: compile_expression(n.expr, {}, column) for n in plan.input.prepared}
     time = F.unix_micros(prepared[plan.order[0][0]]) if plan.timed else F.lit(0)
-    carried = [F.col(f"c{place}").alias(name) for name, place in plan.carried]
+    carried = [F.col(place).alias(name) for name, place in plan.input.carried]
     return frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))).select(
         F.coalesce(time.cast("long"), F.lit(NO_TIME)).alias(TIME),
         *further,
@@ -48,7 +48,7 @@ def kernel_rows(frame: DataFrame, plan: FramePlan, *further: Column) -> DataFram
 
 def made_schema(plan: FramePlan) -> spark.StructType:
     """The kernel's columns."""
-    made = [spark.StructField(f.name, to_spark(f.type)) for f in plan.made]
+    made = [spark.StructField(f.name, to_spark(f.type)) for f in plan.stage.made]
     kept = [spark.StructField(name, plan.columns.schema[place].dataType) for name, place in plan.carried]
     return spark.StructType([*made, *kept])
 

@@ -1,4 +1,4 @@
-"""One step of a shard: its state, the rows that arrived and the watermark give the new state and the matches.
+"""One step of a shard: its state, the rows that arrived and the watermark give the new state and rows.
 
 Rows wait until the watermark has passed them: so the result depends neither on how a stream is cut into batches nor on
 the order in which rows come within the delay.
@@ -6,19 +6,19 @@ the order in which rows come within the delay.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from presage.arrays.columns import ints, selected
+from presage.arrays.order_keys import sorted_order
 from presage.arrays.rows import append_rows, take_rows
 from presage.errors import error
+from presage.execution.stage import Kernel
 from presage.frames.batch import ARRIVAL
 from presage.model.operator_state import State
-from presage.operators.match.kernel.match import MatchKernel
-from presage.operators.match.kernel.retained import BEFORE
-from presage.operators.match.kernel.sorting import sorted_order
 from presage.plan.nodes import SEQ, TIME
 
 NAME = "frame"
@@ -30,12 +30,13 @@ CALLS, NEXT, PLAN = "calls", "next", "plan"
 @dataclass(frozen=True)
 class ShardStep:
     """`schema` is that of the rows that come; `order` are columns of theirs with their direction, the time first.
-    `plan` is a number that tells this clause on this shape of rows from others; `bounded`: time alone makes rows."""
+    `plan` is a number that tells this clause on this shape of rows from others; `waits`: whether time alone may yield
+    rows from a state of the kernel."""
 
-    kernel: MatchKernel
+    kernel: Kernel
     schema: pa.Schema
     order: tuple[tuple[str, bool], ...]
-    bounded: bool
+    waits: Callable[[State], bool]
     plan: int
 
     def step(self, held: State | None, arrived: list[pa.Table], watermark: int | None) -> tuple[State | None, pa.Table]:
@@ -44,16 +45,12 @@ class ShardStep:
         numbers = dict(held.numbers)
         waiting = append_rows(held.tables.get(WAITING), self._in_time(arrived, numbers[CALLS], watermark))
         numbers[CALLS] += 1
-        inner = State(
-            self.kernel.initial().kernel,
-            {name.removeprefix(KERNEL): t for name, t in held.tables.items() if name.startswith(KERNEL)},
-            {name.removeprefix(KERNEL): n for name, n in numbers.items() if name.startswith(KERNEL)},
-        )
+        inner = self._kernel_state(held)
         made = None
         if watermark is not None:
             passed = ints(waiting, TIME) < watermark
             ready, waiting = selected(waiting, passed), selected(waiting, ~passed)
-            if ready.num_rows or self._open(held):
+            if ready.num_rows or self.waits(inner):
                 ready = take_rows(ready, sorted_order(ready, [*self.order, (CALL, True), (ARRIVAL, True)]))
                 ready = ready.append_column(SEQ, pa.array(np.arange(ready.num_rows) + numbers[NEXT]))
                 numbers[NEXT] += ready.num_rows
@@ -68,16 +65,15 @@ class ShardStep:
         """The watermark at which the shard has something to do though no row comes."""
         if held is None:
             return None
-        if self._open(held):
+        if self.waits(self._kernel_state(held)):
             return watermark
         waiting = held.tables.get(WAITING)
         return None if waiting is None else int(ints(waiting, TIME).min())
 
-    def _open(self, held: State) -> bool:
-        """Whether time alone may settle something: a match that is open, or one that is held back."""
-        rows = held.tables.get(KERNEL + "rows")
-        searched = rows is not None and bool((ints(rows, BEFORE) == 0).any())
-        return self.bounded and (searched or KERNEL + "waiting" in held.tables)
+    def _kernel_state(self, held: State) -> State:
+        tables = {name.removeprefix(KERNEL): t for name, t in held.tables.items() if name.startswith(KERNEL)}
+        numbers = {name.removeprefix(KERNEL): n for name, n in held.numbers.items() if name.startswith(KERNEL)}
+        return State(self.kernel.initial().kernel, tables, numbers)
 
     def _checked(self, held: State | None) -> State:
         if held is None:

@@ -1,4 +1,4 @@
-"""Matches in a streaming DataFrame, emitted once they are final; one state for each shard of the keys.
+"""A stage over a streaming DataFrame: rows leave once they are final; one state for each shard of the keys.
 
 A Spark group for each key would cost a call of Python for each (10,000 keys: twenty times as long as 8 shards of them).
 Spark keeps the states with its own checkpoint and lets time pass: an event-time timeout calls shards without rows.
@@ -32,17 +32,14 @@ if TYPE_CHECKING:
 MILLI = 1_000
 
 
-def match_stream(frame: DataFrame, plan: FramePlan, shards: int) -> DataFrame:
+def run_stream(frame: DataFrame, plan: FramePlan, shards: int) -> DataFrame:
     # A row without a time has no place in a stream.
     rows = kernel_rows(frame, plan).where(F.col(TIME) > NO_TIME).select("*", _shard_of(plan, shards).alias(SHARD))
     given = arrow_schema(rows.schema)
     schema = made_schema(plan)
     made = arrow_schema(schema)
     kept = pa.schema([*(f for f in given if f.name != SHARD), (ARRIVAL, pa.int64())])
-    kernel = plan.kernel
-    said = {name: value for name, value in vars(kernel.spec).items() if name != "code"}
-    number = zlib.crc32(repr((said, plan.prepared, plan.order, str(given), shards)).encode())
-    shard = ShardStep(kernel, kept, plan.order, plan.bounded, number)
+    shard = ShardStep(plan.kernel, kept, plan.order, plan.waits, checkpoint_number(plan, given, shards))
 
     def packing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return pack(batches, given)
@@ -59,6 +56,11 @@ def match_stream(frame: DataFrame, plan: FramePlan, shards: int) -> DataFrame:
         step, f"{ROWS} binary", "state binary", "append", "EventTimeTimeout"
     )
     return result_rows(found.mapInArrow(unpacking, schema), plan)
+
+
+def checkpoint_number(plan: FramePlan, given: pa.Schema, shards: int) -> int:
+    """The hash that a checkpoint keeps, so that another query does not go on with its states."""
+    return zlib.crc32(repr((*plan.identity, str(given), shards)).encode())
 
 
 def _step(shard: ShardStep, chunks: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
@@ -85,14 +87,14 @@ def _step(shard: ShardStep, chunks: Iterator[pd.DataFrame], state: GroupState) -
 
 def _shard_of(plan: FramePlan, shards: int) -> Column:
     """The label of a row's shard, by its key; without a key there is one shard."""
-    if not plan.keys:
+    if not plan.stage.keys:
         return F.lit(shard_labels(1)[0])
     labels = F.array(*(F.lit(label) for label in shard_labels(shards)))
-    return F.get(labels, F.pmod(F.xxhash64(*(F.col(key) for key in plan.keys)), F.lit(shards)).cast("int"))
+    return F.get(labels, F.pmod(F.xxhash64(*(F.col(key) for key in plan.stage.keys)), F.lit(shards)).cast("int"))
 
 
 def _time_column(plan: FramePlan) -> str:
     """The user's name of the column that rows are ordered by."""
-    first = next(n.expr for n in plan.prepared if n.name == plan.order[0][0])
+    first = next(n.expr for n in plan.input.prepared if n.name == plan.order[0][0])
     assert isinstance(first, ColumnRef)
     return plan.columns.schema[plan.columns.places[first.name]].name

@@ -1,4 +1,4 @@
-"""Scalar functions and aggregates of the language, and how an extension registers its own."""
+"""Scalar functions and aggregates of the language, and the registration of extensions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The name of what an extension registered: a text that takes its module along to Spark's Python workers.
+"""Names of extensions: texts that make Spark's Python workers import the module that registered them.
 
-Plans and kernels name functions, aggregates and windows by texts, and travel pickled. A name of an extension imports
-the module that registered it where it is unpickled, so that the worker's tables have it, too: it is enough that the
-module can be imported there.
+Plans and kernels refer to functions, aggregates and windows by name, and are pickled. Unpickling the name of an
+extension imports its module, so that the worker's tables have it too. The module must be importable on the worker.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ def _imported(name: str, module: str) -> ExtensionName:
 
 
 def calling_module() -> str:
-    """The module that calls the function that asks: who registers."""
+    """The module that calls the caller of this function: the one that registers."""
     return str(sys._getframe(2).f_globals["__name__"])
 
 
 def own_name(name: str, module: str, taken: Iterable[str]) -> str:
-    """A name for the module that registers it. `taken` are those of before, as their owners got them: another owner's
-    is refused, a module that is loaded again gets its own."""
+    """The name to register. A name in `taken` is refused if another module owns it; a module that is loaded again may
+    register its own."""
     before = next((each for each in taken if each == name), None)
     if before is not None and getattr(before, "module", "") != module:
         raise error("DUPLICATE_NAME", name=name, where="the language", fix="register it under another name")

@@ -1,14 +1,14 @@
-"""Resolves calls of scalar functions by name and argument types: Spark's name, result type, casts. Needs no Spark."""
+"""Resolution of scalar function calls by name and argument types: Spark's name, result type, casts. Needs no Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from presage.analyze.epl_names import refused_function
 from presage.errors import PresageError, did_you_mean, error
 from presage.functions.constant_arguments import check_constants
-from presage.functions.scalars import BY_NAME, FAMILIES
+from presage.functions.epl_functions import refused_function
+from presage.functions.scalars import BY_NAME
 from presage.functions.scalars.entry import Entry
 from presage.functions.scalars.refused import REFUSED
 from presage.functions.signatures import Fit, Misfit, Signature, fit, parse_signature
@@ -21,7 +21,7 @@ from presage.plan.expr import Expr
 
 @dataclass(frozen=True)
 class ResolvedFunction:
-    """A call that is well typed: `coerced` are the types that the arguments must be cast to."""
+    """A well-typed call; `coerced` are the types that the arguments are cast to."""
 
     name: str
     result: DataType
@@ -32,13 +32,8 @@ def is_function(name: str) -> bool:
     return name.lower() in BY_NAME
 
 
-def function_names() -> list[str]:
-    """All allowed names, aliases too, in alphabetical order."""
-    return sorted(BY_NAME)
-
-
 def constants_of(args: Sequence[Expr]) -> dict[int, object]:
-    """Values of those arguments that are constants, by place: what `resolve_function` wants to know of them."""
+    """The values of the constant arguments, by place."""
     values = {index: constant_value(arg) for index, arg in enumerate(args)}
     return {index: value for index, value in values.items() if value is not NOT_CONSTANT}
 
@@ -50,11 +45,8 @@ def resolve_function(
     constants: Mapping[int, object] | None = None,
     relations: Iterable[str] = (),
 ) -> ResolvedFunction:
-    """The function that a call means, or the error that says why there is none.
-
-    With `constants` (see `constants_of`) patterns, units and formats are checked too; named_struct cannot do without.
-    `relations`, which look like calls, are other names that may have been meant.
-    """
+    """The function of a call. With `constants` (see `constants_of`) patterns, units and formats are checked too;
+    named_struct needs them. `relations` look like calls: their names are suggested as well."""
     check_known(name, span, relations)
     lower = name.lower()
     entry = BY_NAME[lower]
@@ -68,15 +60,14 @@ def resolve_function(
 
 
 def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> None:
-    """Raises where there is no such function, or none that a query may call."""
+    """Raise where no such function exists, or a query may not call it."""
     lower = name.lower()
     if lower in REFUSED:
         raise error("FUNCTION_NOT_ALLOWED", span, name=name, why=REFUSED[lower])
     if lower in OF_A_MATCH:
         fix = f"name it in MEASURES and select that: MEASURES {name.upper()}({OF_A_MATCH[lower]}) AS n"
-        raise error(
-            "UNSUPPORTED", span, what=f"{name}(…)", where="outside MEASURES and DEFINE of MATCH_RECOGNIZE", fix=fix
-        )
+        where = "outside MEASURES and DEFINE of MATCH_RECOGNIZE"
+        raise error("UNSUPPORTED", span, what=f"{name}(…)", where=where, fix=fix)
     if lower not in BY_NAME:
         of_epl = refused_function(name, span)
         if of_epl is not None:
@@ -84,13 +75,8 @@ def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> 
         raise error("UNKNOWN_FUNCTION", span, name=name, fix=did_you_mean(name, [*BY_NAME, *relations], _FAMILIES_HINT))
 
 
-# What only the rows of a match have, with the arguments of an example.
-OF_A_MATCH = {
-    "match_number": "",
-    "classifier": "",
-    "prev": "A.x",
-    "next": "A.x",
-}
+# Functions of MATCH_RECOGNIZE alone, with the arguments of an example.
+OF_A_MATCH = {"match_number": "", "classifier": "", "prev": "A.x", "next": "A.x"}
 _FAMILIES_HINT = "docs/language/functions.md lists all functions"
 
 
@@ -106,22 +92,12 @@ def _fit_forms(entry: Entry, name: str, arg_types: tuple[DataType, ...], span: S
             return result
         misfits.append(result)
     if len(candidates) > 1:
-        raise error(
-            "WRONG_ARGUMENTS",
-            span,
-            name=name,
-            expected=" or ".join(f"({_parameters(form)})" for form in candidates),
-            found=f"({', '.join(map(str, arg_types))})",
-        )
+        expected = " or ".join(f"({_parameters(form)})" for form in candidates)
+        raise error("WRONG_ARGUMENTS", span, name=name, expected=expected, found=f"({', '.join(map(str, arg_types))})")
     (misfit,) = misfits
-    raise error(
-        "TYPE_MISMATCH",
-        span,
-        what=f"argument {misfit.index + 1} of {name}",
-        expected=misfit.expected,
-        found=arg_types[misfit.index],
-        fix=f"write CAST(… AS {misfit.expected})" if misfit.expected in t.SCALARS else "",
-    )
+    what = f"argument {misfit.index + 1} of {name}"
+    fix = f"write CAST(… AS {misfit.expected})" if misfit.expected in t.SCALARS else ""
+    raise error("TYPE_MISMATCH", span, what=what, expected=misfit.expected, found=arg_types[misfit.index], fix=fix)
 
 
 def _parameters(form: Signature) -> str:
@@ -163,13 +139,8 @@ def _make_named_struct(
     for index in range(0, len(types), 2):
         field = constants.get(index)
         if not isinstance(field, str):
-            raise error(
-                "TYPE_MISMATCH",
-                span,
-                what=f"argument {index + 1} of {name}",
-                expected="a name as a constant text",
-                found=types[index] if field is None else field,
-            )
+            expected, found = "a name as a constant text", types[index] if field is None else field
+            raise error("TYPE_MISMATCH", span, what=f"argument {index + 1} of {name}", expected=expected, found=found)
         if field in fields:
             raise error("DUPLICATE_NAME", span, name=field, where=name, fix="choose another name")
         fields[field] = types[index + 1]
@@ -198,8 +169,3 @@ def _common(what: str, types: tuple[DataType, ...], span: Span | None) -> DataTy
 
 
 _MAKERS = {"struct": _make_struct, "named_struct": _make_named_struct, "map": _make_map}
-
-
-def families() -> dict[str, tuple[Entry, ...]]:
-    """The table by family, for the documentation."""
-    return FAMILIES

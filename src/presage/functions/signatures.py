@@ -1,9 +1,8 @@
-"""Signatures as text in (`ARRAY<T>, T -> BOOLEAN`), argument types fitted to them out. Knows no function by name.
+"""Function signatures as text (`ARRAY<T>, T -> BOOLEAN`), and the matching of argument types.
 
-A parameter is a type of the language, possibly with variables in it; `?` after it makes it optional, `+` lets it repeat
-(once at least), `*` lets it repeat or be absent. Variables: T U V any type, O one with an order, K a map's key, N a
-number, I an integer. A variable that occurs twice stands for the common type of all that it meets; X stands for a type
-with an order at each place anew.
+A parameter is a type, possibly with variables; `?` after it makes it optional, `+` lets it repeat (at least once), `*`
+lets it repeat or be absent. Variables: T U V any type, O an orderable type, K a map's key, N a number, I an integer. A
+variable that occurs twice is bound to the common type of its arguments; X is an orderable type, bound anew each time.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def _any(_: DataType) -> bool:
     return True
 
 
-# What a variable may stand for, in words, and what it is when only NULL was given (Spark does the same for numbers).
+# Of a variable: the types it may be bound to, the same in words, and its type if only NULL is given (as in Spark).
 _KINDS: dict[str, tuple[Callable[[DataType], bool], str, DataType]] = {
     "T": (_any, "a value", t.NULL),
     "U": (_any, "a value", t.NULL),
@@ -64,20 +63,20 @@ class Signature:
 
     @property
     def most(self) -> int | None:
-        """The greatest number of arguments; None if there is none."""
+        """The greatest number of arguments; None if unlimited."""
         return None if any(p.repeats for p in self.parameters) else len(self.parameters)
 
     def takes(self, count: int) -> bool:
         return self.least <= count and (self.most is None or count <= self.most)
 
     def parameter(self, index: int) -> Parameter:
-        """The parameter that the argument at `index` meets; only the last one repeats."""
+        """The parameter of the argument at `index`; only the last one repeats."""
         return self.parameters[min(index, len(self.parameters) - 1)]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Argument types that fit a signature: what they are cast to, and the result."""
+    """The types that the arguments are cast to, and the type of the result."""
 
     coerced: tuple[DataType, ...]
     result: DataType
@@ -85,7 +84,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Misfit:
-    """The first argument that does not fit, and what was wanted there."""
+    """The first argument that does not fit, and the expected type in words."""
 
     index: int
     expected: str
@@ -102,7 +101,7 @@ def parse_signature(text: str) -> Signature:
 
 
 def fit(signature: Signature, arguments: tuple[DataType, ...]) -> Fit | Misfit:
-    """Types of the right number of arguments against one signature."""
+    """Matches argument types, in the right number, with one signature."""
     bound: dict[str, DataType] = {}
     for index, argument in enumerate(arguments):
         parameter = signature.parameter(index).type
@@ -115,17 +114,14 @@ def fit(signature: Signature, arguments: tuple[DataType, ...]) -> Fit | Misfit:
 
 
 def describe(parameter: DataType, bound: dict[str, DataType]) -> str:
-    """A parameter in words: what its variable was bound to by the arguments before, or what kind of type it takes."""
+    """A parameter in words: the type that its variable is bound to, or the kind of type it takes."""
     if isinstance(parameter, Variable):
         known = bound.get(parameter.name, t.NULL)
         return str(known) if known != t.NULL else _KINDS[parameter.name][1]
     if isinstance(parameter, ArrayOf):
         inner = parameter.element
-        return (
-            "an ARRAY"
-            if isinstance(inner, Variable) and inner.name not in bound
-            else str(_substitute(parameter, bound))
-        )
+        unbound = isinstance(inner, Variable) and inner.name not in bound
+        return "an ARRAY" if unbound else str(_substitute(parameter, bound))
     if isinstance(parameter, MapOf):
         return "a MAP"
     return str(parameter)
@@ -185,7 +181,7 @@ def _parse_type(text: str) -> DataType:
 
 
 def _split(text: str) -> list[str]:
-    """Parts between the commas that stand outside of brackets."""
+    """The parts between commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for position, character in enumerate(text + ","):
         depth += (character == "<") - (character == ">")

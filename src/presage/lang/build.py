@@ -10,7 +10,7 @@ from presage.lang.tables import build_tables, read_prebuilt, write_prebuilt
 
 
 def is_fresh() -> bool:
-    """Whether the prebuilt file is what the grammar files and this version of Lark would give now."""
+    """Whether the prebuilt file is what this version of Lark makes of the grammar files."""
     return read_prebuilt() == build_tables(compose_grammar())
 
 
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m presage.lang.build [--check]", file=sys.stderr)
         return 2
     tables = build_tables(compose_grammar())
-    Machine(tables, compose_builders())  # A rule without a builder is found here and not by a user.
+    Machine(tables, compose_builders())  # Fails here, and not for a user, if a rule has no builder.
     write_prebuilt(tables)
     return 0
 

@@ -10,7 +10,7 @@ from presage.lang.syntax import Expr, Option, Query, Statement
 
 @dataclass(frozen=True)
 class CreateStatement(Statement):
-    """`CREATE [OR REPLACE] STATEMENT [IF NOT EXISTS] name [WITH (…)] AS query`: the query stands under that name."""
+    """`CREATE [OR REPLACE] STATEMENT [IF NOT EXISTS] name [WITH (…)] AS query`: deploys the query."""
 
     name: str
     query: Query
@@ -21,7 +21,7 @@ class CreateStatement(Statement):
 
 @dataclass(frozen=True)
 class InsertValues(Statement):
-    """`INSERT INTO R [(a, …)] VALUES (…), …`: events of a stream. `attributes`: those that are given, None for all."""
+    """`INSERT INTO R [(a, …)] VALUES (…), …`: events of a stream. `attributes` is None for all."""
 
     stream: str
     rows: tuple[tuple[Expr, ...], ...]
@@ -30,7 +30,7 @@ class InsertValues(Statement):
 
 @dataclass(frozen=True)
 class Advance(Statement):
-    """`ADVANCE [R] TO 'time'`: nothing more will come from before it, in one stream or in all."""
+    """`ADVANCE [R] TO 'time'`: advances the watermark, of one stream or of all."""
 
     to: str
     stream: str | None = None
@@ -38,7 +38,7 @@ class Advance(Statement):
 
 @dataclass(frozen=True)
 class Scenario(Statement):
-    """`SCENARIO 'title'`: what follows, up to the next one, is tried in a home of its own."""
+    """`SCENARIO 'title'`: the statements up to the next one run in a home of their own."""
 
     word: ClassVar[str] = "SCENARIO"
     title: str
@@ -46,7 +46,7 @@ class Scenario(Statement):
 
 @dataclass(frozen=True)
 class Include(Statement):
-    """`INCLUDE 'file'`: its statements stand here."""
+    """`INCLUDE 'file'`: inserts its statements."""
 
     word: ClassVar[str] = "INCLUDE"
     path: str
@@ -54,8 +54,8 @@ class Include(Statement):
 
 @dataclass(frozen=True)
 class Assertion(Statement):
-    """`ASSERT name [(a, …)] …`: the rows of a deployed statement since the last ASSERT. `rows`: these, in order
-    unless `any_order`, numbers within `tolerance`; else so many of them (`count`)."""
+    """`ASSERT name [(a, …)] …`: the rows of a deployed statement since the last ASSERT are `rows`, in order unless
+    `any_order`, numbers within `tolerance`; or their number is `count`."""
 
     word: ClassVar[str] = "ASSERT"
     statement: str
@@ -66,5 +66,5 @@ class Assertion(Statement):
     tolerance: float | None = None
 
 
-# Statements that only `presage test` carries out.
+# Statements that only `presage test` executes.
 OF_SCENARIOS = Scenario | Include | Assertion

@@ -1,6 +1,6 @@
-"""Syntax errors in the user's words: what was found, what was expected, and the likely fix.
+"""Messages of syntax errors: what was found, what was expected, and the likely fix.
 
-Apart from the parser: it runs only after a parse has failed, over a trace of that parse.
+Apart from the parser: it runs only after a parse has failed, on a trace of that parse.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from presage.lang.unsupported_syntax import find_unsupported_syntax
 from presage.model.text import Span
 
 MAX_EXPECTED = 7
-# What a terminal is called where it is not a keyword or a mark.
-_CALLED = {
+# Names of terminals that are no keywords or marks.
+_NAMES = {
     NAME: "a name",
     ANY_NAME: "a name",
     "NUMBER": "a number",
@@ -35,8 +35,8 @@ _CALLED = {
     "#": "a window such as #time(5 min)",
     END: "the end of the statement",
 }
-# Terminals that are more than a word or a mark, by what a user writes.
-_SPELT = {
+# Spellings of terminals that are more than a word or a mark.
+_SPELLINGS = {
     "PART_COMMA": ",",
     "EVENT_ID": "EVENT ID",
     "REPORT_EVERY": "REPORT EVERY",
@@ -45,9 +45,9 @@ _SPELT = {
     "BEFORE_TIME": "BEFORE",
     "AFTER_TIME": "AFTER",
 }
-# Terminals that mean one thing to a user: the name of the group, the terminals that tell it, all that belong to it.
-# The clause form of a query, which is not named where another form is at hand.
+# The clause form of a query, which is not named where another form is possible.
 _CLAUSE_FORM = {"FILTER", "SEQ", "EVENT_WINDOW", "PATH"}
+# Terminals that are one thing to a user: its name, the terminals that indicate it, all that belong to it.
 _GROUPS = (
     ("a statement", {"SELECT", "CREATE", "SHOW"}, set(STATEMENTS)),
     (
@@ -57,11 +57,7 @@ _GROUPS = (
         | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"}
         | {"FINAL", "RUNNING", "PATH", "EVENT_VARIABLE", "EXISTS"},
     ),
-    (
-        "a term of a pattern",
-        {"EVERY", "(", NAME},
-        {"EVERY", "(", NAME, "NOT", "[", "ANY_TAG"},
-    ),
+    ("a term of a pattern", {"EVERY", "(", NAME}, {"EVERY", "(", NAME, "NOT", "[", "ANY_TAG"}),
     (
         "a clause such as PATTERN or DEFINE",
         {"MEASURES", "DEFINE", "PATTERN"},
@@ -91,7 +87,7 @@ _GROUPS = (
 def explain_failure(
     machine: Machine, text: str, span: Span, goal: str, failure: StuckError | PresageError
 ) -> PresageError:
-    """The error to show for a failed run. It runs the text again with a trace, which good texts do without."""
+    """The error to show for a failed run. It runs the text again with a trace, which would slow down good texts."""
     if isinstance(failure, PresageError) and failure.code != "BAD_CHARACTER":
         return failure
     trace = machine.trace(text, span, goal)
@@ -109,12 +105,12 @@ def explain_failure(
 
 
 def _misspelt(machine: Machine, steps: list[tuple[Token, tuple[int, ...]]]) -> PresageError | None:
-    """A keyword written wrongly: the word found, or the one before it, which then passed for an alias."""
+    """The error for a misspelt keyword: the failing word, or the one before it, which the grammar took for an alias."""
     for token, stack in reversed(steps):
         if token.kind not in (NAME, ANY_NAME) or token.text.startswith("`"):
             continue
         keywords = [word for word in _written(machine, machine.acceptable(stack)) if word.isalpha() and len(word) > 3]
-        # Stricter on the word before: it is a good name, unless it is nearly a keyword.
+        # Stricter on the word before: it may well be a name.
         cutoff = 0.75 if token is steps[-1][0] else 0.8
         near = difflib.get_close_matches(token.text.upper(), keywords, n=1, cutoff=cutoff)
         if near and near[0] != token.text.upper():
@@ -126,29 +122,29 @@ def _unexpected(machine: Machine, steps: list[tuple[Token, tuple[int, ...]]]) ->
     token, stack = steps[-1]
     accepts = machine.acceptable(stack)
     written = _written(machine, accepts)
-    only = next(iter(written)) if len(written) == 1 and not accepts & _CALLED.keys() else ""
+    only = next(iter(written)) if len(written) == 1 and not accepts & _NAMES.keys() else ""
     fix = fix_for(Failure(token, steps[-2][0] if len(steps) > 1 else None, accepts, written, only))
     return error("SYNTAX", token.span, found=shown(token), expected=_expected(written), fix=fix)
 
 
 def _written(machine: Machine, kinds: Set[str]) -> set[str]:
     """Terminals by their spelling, if they have one."""
-    return {_SPELT.get(kind) or machine.lexer.spelling.get(kind, kind) for kind in kinds}
+    return {_SPELLINGS.get(kind) or machine.lexer.spelling.get(kind, kind) for kind in kinds}
 
 
 def _expected(written: set[str]) -> str:
-    """At most six things, the most telling first."""
+    """At most MAX_EXPECTED things, the most helpful first."""
     rest, groups = set(written), []
-    for called, telling, members in _GROUPS:
-        if telling <= rest:
-            groups.append(called)
+    for name, indicators, members in _GROUPS:
+        if indicators <= rest:
+            groups.append(name)
             rest -= members
     if "an expression" in groups:
         rest -= _CLAUSE_FORM | {"JOIN"}
-    ending = [_CALLED[END]] if END in rest else []
-    values = sorted({_CALLED[kind] for kind in rest - {END} if _CALLED.get(kind, "").startswith("a")})
-    plain = sorted(rest - {kind for kind in _CALLED if _CALLED[kind].startswith("a")} - {END})
-    words = [_CALLED.get(word, word) for word in plain if _is_word(word)]
+    ending = [_NAMES[END]] if END in rest else []
+    values = sorted({_NAMES[kind] for kind in rest - {END} if _NAMES.get(kind, "").startswith("a")})
+    plain = sorted(rest - {kind for kind in _NAMES if _NAMES[kind].startswith("a")} - {END})
+    words = [_NAMES.get(word, word) for word in plain if _is_word(word)]
     marks = [f"'{mark}'" for mark in plain if not _is_word(mark)]
     listed = [*(group for group in groups if group != "an operator"), *values, *words, *marks]
     listed += [group for group in groups if group == "an operator"]

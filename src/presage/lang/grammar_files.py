@@ -1,8 +1,9 @@
-"""The list of the language's capabilities, in order: each has a grammar file and the builders of its nodes."""
+"""The grammar files of the language's capabilities, in order, and the builders of their nodes."""
 
 from __future__ import annotations
 
 import os
+from types import ModuleType
 
 from presage.lang.builders import (
     commands,
@@ -14,34 +15,20 @@ from presage.lang.builders import (
     query,
     recall,
     sequences,
-    show,
-    sinks,
     terms,
     types,
-    windows,
     within,
 )
 from presage.lang.lalr import Builder
 
 FOLDER = os.path.join(os.path.dirname(__file__), "grammar")
 # Each name is a file grammar/<name>.lark. A later one may extend the rules of those before it.
-CAPABILITIES: tuple[tuple[str, dict[str, Builder]], ...] = (
-    ("tokens", {}),
-    ("terms", terms.BUILDERS),
-    ("types", types.BUILDERS),
-    ("windows", windows.BUILDERS),
-    ("within", within.BUILDERS),
-    ("query", query.BUILDERS),
-    ("patterns", patterns.BUILDERS),
-    ("match", match.BUILDERS),
-    ("declare", declare.BUILDERS),
-    ("sequences", sequences.BUILDERS),
-    ("prediction", prediction.BUILDERS),
-    ("knowledge", knowledge.BUILDERS),
-    ("recall", recall.BUILDERS),
-    ("sinks", sinks.BUILDERS),
-    ("show", show.BUILDERS),
-    ("commands", commands.BUILDERS),
+GRAMMARS = (
+    *("tokens", "terms", "types", "windows", "within", "query", "patterns", "match", "declare", "sequences"),
+    *("prediction", "knowledge", "recall", "sinks", "show", "commands"),
+)
+BUILDERS: tuple[ModuleType, ...] = (
+    *(terms, types, within, query, patterns, match, declare, sequences, prediction, knowledge, recall, commands),
 )
 # What can be parsed by itself: one statement, or one term.
 GOALS = ("statement", "term")
@@ -50,7 +37,7 @@ GOALS = ("statement", "term")
 def compose_grammar() -> str:
     """The one grammar of all capabilities, as text for Lark."""
     texts = []
-    for name, _ in CAPABILITIES:
+    for name in GRAMMARS:
         with open(os.path.join(FOLDER, f"{name}.lark"), encoding="utf-8") as file:
             texts.append(file.read())
     return "\n".join(texts)
@@ -58,4 +45,4 @@ def compose_grammar() -> str:
 
 def compose_builders() -> dict[str, Builder]:
     """Builders of all capabilities by the name of their rule."""
-    return {rule: builder for _, builders in CAPABILITIES for rule, builder in builders.items()}
+    return {rule: builder for module in BUILDERS for rule, builder in module.BUILDERS.items()}

@@ -1,11 +1,11 @@
-"""Reserved words, and the spelling of names: bare, or in back-ticks if they are odd or reserved."""
+"""Reserved words, and the spelling of names: bare, or in back-ticks if they are irregular or reserved."""
 
 from __future__ import annotations
 
 import re
 
 # A reserved word is a name only after a dot, after AS, in declarations and in back-ticks. All other keywords
-# are names wherever the grammar does not wait for the keyword.
+# are names wherever the grammar does not accept the keyword.
 _RESERVED = """
     WINDOW CONTEXT RECALL FINAL DEFINE WITHIN
     SELECT TENTATIVE DISTINCT FROM AS JOIN INNER ON WHERE GROUP BY HAVING OUTPUT WITH INSERT INTO
@@ -19,9 +19,9 @@ def is_reserved(word: str) -> bool:
     return word.isascii() and word.upper() in RESERVED
 
 
-def spell_name(name: str, besides: frozenset[str] = frozenset()) -> str:
-    """The name as it must be written to be read back as this name; `besides` are words that mean something there."""
-    if _PLAIN.fullmatch(name) and not is_reserved(name) and not (name.isascii() and name.upper() in besides):
+def spell_name(name: str, keywords: frozenset[str] = frozenset()) -> str:
+    """The spelling from which parsing gives this name; `keywords` are further words with a meaning there."""
+    if _PLAIN.fullmatch(name) and not is_reserved(name) and not (name.isascii() and name.upper() in keywords):
         return name
     return f"`{name.replace('`', '``')}`"
 
@@ -32,7 +32,7 @@ def spell_new(name: str, if_not_exists: bool) -> str:
 
 
 def read_name(text: str) -> str:
-    """The name that a word or a back-ticked text stands for."""
+    """The name that a word or a text in back-ticks spells."""
     return text[1:-1].replace("``", "`") if text.startswith("`") else text
 
 

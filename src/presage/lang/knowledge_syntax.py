@@ -14,7 +14,7 @@ class Path(Expr):
     """`PATH { … }`: a graph pattern of SPARQL, as written between the braces. `PATH { … }.v` is a Member over it."""
 
     text: str
-    # Where the text stands, without the braces.
+    # The place of the text, without the braces.
     body: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -27,7 +27,7 @@ class EventVariable(Expr):
 
 @dataclass(frozen=True)
 class Qualified(Expr):
-    """`base.prefix:name`: the attribute that means this."""
+    """`base.prefix:name`: the attribute with this meaning."""
 
     base: Expr
     prefix: str
@@ -36,8 +36,9 @@ class Qualified(Expr):
 
 @dataclass(frozen=True)
 class InTable(Expr):
-    """What a PATH becomes before it is bound; nobody writes it. The table has a row whose `attributes` equal the `args`
-    and of which the condition holds: it names `columns` of the table, and GIVEN with a number for each of `values`."""
+    """A rewritten PATH, without a syntax of its own: the table has a row whose `attributes` equal the `args` and for
+    which the condition holds. The condition uses `columns` of the table, and GIVEN with a number for each of `values`.
+    """
 
     table: str
     attributes: tuple[str, ...] = ()
@@ -68,14 +69,14 @@ class JoinPart(ClausePart):
 
 @dataclass(frozen=True)
 class SequencePart(ClausePart):
-    """`SEQ (?a, ?b, …)`: the events follow each other in this order."""
+    """`SEQ (?a, ?b, …)`: the events in this order."""
 
     events: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class WindowPart(ClausePart):
-    """`WINDOW (?e, sliding, 5 min)`, `WINDOW (?a, ?b, 5 min)`; `form` in lower case (sliding, batch), sliding if none.
+    """`WINDOW (?e, sliding, 5 min)`, `WINDOW (?a, ?b, 5 min)`; `form` in lower case: sliding (the default) or batch.
 
     The size is a duration or a number of events.
     """
@@ -94,7 +95,7 @@ class PathPart(ClausePart):
 
 @dataclass(frozen=True)
 class CreateKnowledge(Statement):
-    """`CREATE KNOWLEDGE name FROM 'file', … [REASONING OWL_RL]`; the reasoning in capitals, None if it is left out."""
+    """`CREATE KNOWLEDGE name FROM 'file', … [REASONING OWL_RL]`; the reasoning in capitals, None by default."""
 
     name: str
     paths: tuple[str, ...]

@@ -1,7 +1,7 @@
 """The LALR(1) parser: runs the tables of a grammar over a text and calls the builders of its rules.
 
-Lark turns the grammar files into tables (`tables.py`); this machine runs them, so that reading a query loads neither
-Lark nor its start-up time. It keeps its stack in lists: no nesting of the text can exhaust Python's own stack.
+Lark turns the grammar files into tables (`tables.py`); this machine runs them, so that parsing does not need Lark and
+its start-up time. Its stack is a list: no nesting of the text can exhaust Python's own stack.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from presage.lang.lexer import END, Lexer, Token
 from presage.lang.scanner import MAX_DEPTH
 from presage.model.text import Span
 
-# No text within the limit of depth comes near it: a level of nesting takes a dozen states at most.
+# Above the need of any text within the depth limit: a level of nesting takes a dozen states at most.
 MAX_STACK = 20 * MAX_DEPTH
-# Called with the place of the rule in the text and the values of its parts; keywords and marks are left out.
+# Called with the span of the rule and the values of its parts; keywords and marks are left out.
 Builder = Callable[..., Any]
 
 
 class Rule(NamedTuple):
-    """One production. `shape` says which parts go to the builder: their index, -1 for an absent optional part.
+    """One production. `shape` lists the indices of the parts for the builder, -1 for an absent optional part.
 
-    Parts in `spliced` are repetitions: lists, whose items become parts. Without a builder the value is the list of the
-    parts, or, if the rule `passes`, its only part.
+    Parts in `spliced` are repetitions: the items of their lists become parts. Without a builder the value is the list
+    of the parts, or, if the rule `passes`, its only part.
     """
 
     origin: str
@@ -38,18 +38,18 @@ class Rule(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """The tokens that a run has met, and the states before each of the last two."""
+    """The tokens of a run, and the stacks of states before each of the last two."""
 
     tokens: list[Token]
     stacks: deque[tuple[int, ...]]
 
 
 class StuckError(Exception):
-    """No action for a token. What could have stood in its place is found by a trace."""
+    """The tables have no action for a token. A trace shows which tokens were possible."""
 
 
 class Machine:
-    """The tables of one grammar with the builders of its nodes. Holds nothing of a run: threads may share it."""
+    """The tables of one grammar with the builders of its nodes. It has no state of a run: threads may share it."""
 
     def __init__(self, tables: dict[str, Any], builders: dict[str, Builder]) -> None:
         self.states: list[dict[str, int]] = tables["states"]
@@ -88,12 +88,12 @@ class Machine:
                 rule = rules[-action - 1]
                 size = rule.size
                 if rule.passes and size == 1:
-                    # Most reductions only climb a level of precedence: the value and its place stay.
+                    # Fast path: most reductions only move up a level of precedence, with the same value and span.
                     states[-1] = table[states[-2]][rule.origin]
                     if kind == END and states[-1] == accepting:
                         return values[-1]
                     continue
-                # Parts without text stand where the text before them ends.
+                # An empty rule is placed at the end of the text before it.
                 place = Span(starts[-size], ends[-1]) if size else Span(*[ends[-1] if ends else span.start] * 2)
                 value = _reduce(rule, values, place)
                 if size:
@@ -106,14 +106,14 @@ class Machine:
                     return value
 
     def trace(self, text: str, span: Span, goal: str) -> Trace:
-        """The way of a text that fails, up to the token that fails."""
+        """The trace of a text that fails, up to the failing token."""
         trace = Trace([], deque(maxlen=2))
         with suppress(StuckError, PresageError):
             self.run(text, span, goal, trace)
         return trace
 
     def acceptable(self, stack: tuple[int, ...]) -> set[str]:
-        """The terminals with which a text could go on. The table alone says too much: it merges lookaheads."""
+        """The terminals that could follow. The row of the state alone has too many: LALR merges lookaheads."""
         return {kind for kind in self.states[stack[-1]] if kind in self.terminals and self._can_take(stack, kind)}
 
     def _can_take(self, stack: tuple[int, ...], kind: str) -> bool:
@@ -139,7 +139,7 @@ def _reduce(rule: Rule, values: list[Any], place: Span) -> Any:
         if index < 0:
             chosen.append(None)
         elif index in rule.spliced:
-            # The list of a repetition grows in place: a chain of n parts costs n steps.
+            # The list of a repetition grows in place, so that n parts take linear time.
             if chosen:
                 chosen += parts[index]
             else:

@@ -1,4 +1,4 @@
-"""The lexer: cuts the next token, given the terminals that the grammar accepts there."""
+"""The lexer: reads the next token, given the terminals that the grammar accepts there."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ from presage.lang.identifiers import RESERVED
 from presage.model.text import Span
 
 NAME, ANY_NAME, END = "NAME", "ANY_NAME", "$END"
+# Fixes for characters that no token begins with.
+_INSTEAD = {
+    "‘’‚“”„«»´": "put strings in plain quotes: 'like this'",
+    "–—−": "the sign of subtraction is the plain -",
+    "!": "write NOT, or <> for 'not equal'",
+    "&": "write AND",
+    "|": "write OR, or || to join strings",
+}
+_OTHERWISE = "remove it, or put it in quotes"
 
 
 class Token(NamedTuple):
-    """A piece of the text; `kind` is the grammar's name of it."""
+    """A piece of the text; `kind` is the name of its terminal."""
 
     kind: str
     text: str
@@ -27,24 +36,24 @@ class Token(NamedTuple):
 
 
 class Lexer:
-    """Cuts tokens by one regular expression; the parser's state decides whether a word is a keyword or a name."""
+    """Reads tokens by one regular expression; the parser's state decides whether a word is a keyword or a name."""
 
     def __init__(self, tables: dict[str, Any]) -> None:
         self.keywords: dict[str, str] = tables["keywords"]
         self.marks: dict[str, str] = tables["marks"]
         self.ignored = frozenset(tables["ignored"])
-        # Tried first, and only where the grammar accepts them: 2012-05-07 is arithmetic elsewhere.
+        # Tried first, but only where the grammar accepts them: 2012-05-07 is arithmetic elsewhere.
         self.contextual = [(name, re.compile(regex)) for name, regex in tables["contextual"]]
         everywhere = [f"(?P<{name}>{regex})" for name, regex in tables["patterns"]]
         marks = "|".join(re.escape(mark) for mark in sorted(self.marks, key=len, reverse=True))
         self.pattern = re.compile("|".join([*everywhere, f"(?P<MARK>{marks})"]))
         patterns = {name for name, _ in [*tables["patterns"], *tables["contextual"]]}
         self.kinds = ({*self.keywords.values(), *self.marks.values(), ANY_NAME} | patterns) - self.ignored
-        # A keyword or mark as the user writes it.
+        # The spelling of a keyword or mark.
         self.spelling = {kind: text for text, kind in [*self.keywords.items(), *self.marks.items()]}
 
     def next_token(self, text: str, position: int, end: int, accepts: Container[str]) -> Token:
-        """The token at or after a position; one of kind END, without text, where there is none."""
+        """The token at or after a position; an END token without text if there is none."""
         last = position
         while position < end:
             found = self.pattern.match(text, position, end)
@@ -52,12 +61,8 @@ class Lexer:
                 if name in accepts and (special := pattern.match(text, position, end)):
                     return Token(name, special[0], position, special.end())
             if found is None:
-                raise error(
-                    "BAD_CHARACTER",
-                    Span(position, position + 1),
-                    found=repr(text[position]),
-                    fix=_instead(text, position),
-                )
+                fix = next((fix for marks, fix in _INSTEAD.items() if text[position] in marks), _OTHERWISE)
+                raise error("BAD_CHARACTER", Span(position, position + 1), found=repr(text[position]), fix=fix)
             kind, position = str(found.lastgroup), found.end()
             if kind in self.ignored:
                 continue
@@ -69,26 +74,11 @@ class Lexer:
         return Token(END, "", last, last)
 
     def _word(self, word: str, accepts: Container[str]) -> str:
-        """Keyword where the grammar accepts it, else name; but a reserved word is a name only where any word is."""
-        # Letters beyond ASCII make no keyword, though some of them have a capital within ASCII (ſ, ı).
+        """A keyword where the grammar accepts it, else a name. A reserved word is a name only where any word is."""
+        # Some letters beyond ASCII have an ASCII capital (ſ, ı), but make no keyword.
         keyword = self.keywords.get(word.upper()) if word.isascii() else None
         if keyword is not None and keyword in accepts:
             return keyword
         if ANY_NAME in accepts:
             return ANY_NAME
         return keyword or word.upper() if word.isascii() and word.upper() in RESERVED else NAME
-
-
-def _instead(text: str, position: int) -> str:
-    character = text[position]
-    if character in "‘’‚“”„«»´":
-        return "put strings in plain quotes: 'like this'"
-    if character in "–—−":
-        return "the sign of subtraction is the plain -"
-    if character == "!":
-        return "write NOT, or <> for 'not equal'"
-    if character == "&":
-        return "write AND"
-    if character == "|":
-        return "write OR, or || to join strings"
-    return "remove it, or put it in quotes"

@@ -9,7 +9,7 @@ from presage.lang.syntax import DurationLiteral, Expr, Node
 
 @dataclass(frozen=True)
 class RegexTerm(Node):
-    """Base of what stands in PATTERN ( … )."""
+    """Base of the terms in PATTERN ( … )."""
 
     depth: int = field(default=1, compare=False, repr=False, kw_only=True)
 
@@ -72,7 +72,7 @@ class OrderKey(Node):
 
 @dataclass(frozen=True)
 class MeasureItem(Node):
-    """One measure; a name is required, which is checked where names are bound."""
+    """One measure; the binder rejects one without a name."""
 
     expr: Expr
     name: str | None
@@ -104,8 +104,8 @@ class Definition(Node):
 
 @dataclass(frozen=True)
 class MatchClause(Node):
-    """`MATCH_RECOGNIZE ( … )`. `rows`: one, all, all_omit, all_unmatched. `within_word` is the
-    word that stood there (WITHIN, INTERVAL), `or_terminated` belongs to INTERVAL."""
+    """`MATCH_RECOGNIZE ( … )`. `rows`: one, all, all_omit, all_unmatched. `within_word` is the word as written (WITHIN,
+    INTERVAL), `or_terminated` belongs to INTERVAL."""
 
     pattern: RegexTerm
     partition_by: tuple[Expr, ...] = ()

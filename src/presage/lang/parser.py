@@ -1,4 +1,4 @@
-"""The parser's entry points: a syntax tree of a text, or every error that can be found, one per broken statement."""
+"""The parser's entry points: the syntax tree of a text, or its errors, one per broken statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from presage.model.text import Source, Span
 
 
 def parse(text: str, name: str = "query") -> Script:
-    """All statements of a text. `name` is how errors call it: a file's name, for example."""
+    """All statements of a text. `name` is its name in errors, for example that of a file."""
     script, errors = parse_leniently(text, name)
     raise_all(errors)
     return script
@@ -36,7 +36,7 @@ def parse_leniently(text: str, name: str = "query") -> tuple[Script, list[Presag
             statements.append(_parse_goal(source, span, "statement"))
         except PresageError as broken:
             errors.append(broken)
-    errors.sort(key=lambda found: found.span.start if found.span else 0)
+    errors.sort(key=lambda each: each.span.start if each.span else 0)
     return Script(tuple(statements), source, span=Span(0, len(text))), errors
 
 
@@ -72,7 +72,7 @@ def _cut(source: Source) -> tuple[list[Span], list[PresageError]]:
         spans, errors = cut_statements(source.text)
     except PresageError as limit:
         raise limit.in_source(source) from None
-    return spans, [found.in_source(source) for found in errors]
+    return spans, [each.in_source(source) for each in errors]
 
 
 def _parse_goal(source: Source, span: Span, goal: str) -> Any:

@@ -34,7 +34,7 @@ class PeriodPart(Node):
 
 @dataclass(frozen=True)
 class TimerTerm(PatternTerm):
-    """`timer:interval(5 sec)`; other names are refused where names are bound."""
+    """`timer:interval(5 sec)`; other names are rejected by the binder."""
 
     name: str
     args: tuple[tuple[PeriodPart, ...], ...]
@@ -70,7 +70,7 @@ class EveryTerm(PatternTerm):
 
 @dataclass(frozen=True)
 class EveryDistinctTerm(PatternTerm):
-    """`EVERY-DISTINCT(keys, …) p`; a duration as the last key says how long a key is remembered."""
+    """`EVERY-DISTINCT(keys, …) p`; a duration as the last key limits how long a key is kept."""
 
     keys: tuple[Expr, ...]
     operand: PatternTerm
@@ -78,7 +78,7 @@ class EveryDistinctTerm(PatternTerm):
 
 @dataclass(frozen=True)
 class RepeatTerm(PatternTerm):
-    """`[low:high] p UNTIL q`; `[n]` has both bounds alike, no bounds at all only with UNTIL."""
+    """`[low:high] p UNTIL q`; `[n]` has both bounds alike, no bounds only with UNTIL."""
 
     operand: PatternTerm
     low: Expr | None

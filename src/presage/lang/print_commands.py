@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 from presage.lang.command_syntax import Advance, Assertion, CreateStatement, Include, InsertValues, Scenario
 from presage.lang.identifiers import spell_name, spell_new, spell_string
-from presage.lang.print_options import print_options
-from presage.lang.print_terms import print_expression
+from presage.lang.print_terms import print_expression, print_options
 from presage.lang.syntax import Expr, Query
 
-ACTING = CreateStatement | InsertValues | Advance | Scenario | Include | Assertion
+COMMANDS = CreateStatement | InsertValues | Advance | Scenario | Include | Assertion
 
 
-def print_acting(statement: ACTING, print_query: Callable[[Query], str]) -> str:
+def print_command(statement: COMMANDS, print_query: Callable[[Query], str]) -> str:
     match statement:
         case CreateStatement(name=name, query=query, replace=replaces, options=options, if_not_exists=absent):
             given = f" {print_options(options)}" if options else ""
@@ -22,7 +21,7 @@ def print_acting(statement: ACTING, print_query: Callable[[Query], str]) -> str:
         case InsertValues(stream=stream, attributes=attributes, rows=rows):
             return f"INSERT INTO {spell_name(stream)}{_names(attributes)} {_values(rows)}"
         case Advance(stream=of, to=to):
-            one = "" if of is None else f"{spell_name(of, besides=frozenset({'TO'}))} "
+            one = "" if of is None else f"{spell_name(of, keywords=frozenset({'TO'}))} "
             return f"ADVANCE {one}TO {spell_string(to)}"
         case Scenario(title=title):
             return f"SCENARIO {spell_string(title)}"

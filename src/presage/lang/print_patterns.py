@@ -3,35 +3,9 @@
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang import match_syntax as m
+from presage.lang import pattern_syntax as p
 from presage.lang.identifiers import spell_name
-from presage.lang.match_syntax import (
-    AlternativesTerm,
-    AnchorTerm,
-    ConcatTerm,
-    ExcludedTerm,
-    MatchClause,
-    PermuteTerm,
-    QuantifiedTerm,
-    RegexTerm,
-    SkipClause,
-    VariableTerm,
-)
-from presage.lang.pattern_syntax import (
-    AndTerm,
-    EventTerm,
-    EveryDistinctTerm,
-    EveryTerm,
-    FollowedBy,
-    NotTerm,
-    OrTerm,
-    PatternSource,
-    PatternTerm,
-    PeriodPart,
-    RepeatTerm,
-    TimerGuard,
-    TimerTerm,
-    WhileGuard,
-)
 from presage.lang.print_terms import print_expression
 from presage.lang.syntax import Expr, Index, Member, Method
 
@@ -39,7 +13,7 @@ from presage.lang.syntax import Expr, Index, Member, Method
 ARROW, ANY, ALL, REPEAT, UNARY, GUARDED = range(1, 7)
 # And in the pattern of MATCH_RECOGNIZE.
 ALTERNATIVES, SEQUENCE, FACTOR, ATOM = range(1, 5)
-# Words that mean something where a name could stand.
+# Words with a meaning where a name is possible.
 _OF_TERMS = frozenset({"EVERY"})
 _OF_REGEX = frozenset({"PERMUTE", "MATCH_RECOGNIZE_PERMUTE"})
 _OF_CLAUSES = frozenset(["PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN", "SUBSET", "DEFINE"])
@@ -52,7 +26,7 @@ _ROWS = {
 }
 
 
-def print_pattern(source: PatternSource) -> str:
+def print_pattern(source: p.PatternSource) -> str:
     """`PATTERN [ … ]`."""
     notes = ("@DiscardPartialsOnMatch " if source.discard else "") + (
         "@SuppressOverlappingMatches " if source.suppress else ""
@@ -60,57 +34,57 @@ def print_pattern(source: PatternSource) -> str:
     return f"PATTERN {notes}[ {print_term(source.term)} ]"
 
 
-def print_term(term: PatternTerm) -> str:
+def print_term(term: p.PatternTerm) -> str:
     """One term of a pattern."""
     return _term(term, ARROW)
 
 
-def _term(term: PatternTerm, level: int) -> str:
+def _term(term: p.PatternTerm, level: int) -> str:
     own, text = _written(term)
     return text if own >= level else f"({text})"
 
 
-def _written(term: PatternTerm) -> tuple[int, str]:
+def _written(term: p.PatternTerm) -> tuple[int, str]:
     """How tightly a term binds, and its text."""
     match term:
-        case FollowedBy(operands=operands, limits=limits):
+        case p.FollowedBy(operands=operands, limits=limits):
             text = _term(operands[0], ANY)
             for limit, operand in zip(limits, operands[1:], strict=True):
                 arrow = "->" if limit is None else f"-[{print_expression(limit)}]>"
                 text += f" {arrow} {_term(operand, ANY)}"
             return ARROW, text
-        case OrTerm(operands=operands):
+        case p.OrTerm(operands=operands):
             return ANY, " OR ".join(_term(o, ALL) for o in operands)
-        case AndTerm(operands=operands):
+        case p.AndTerm(operands=operands):
             return ALL, " AND ".join(_term(o, REPEAT) for o in operands)
-        case RepeatTerm():
+        case p.RepeatTerm():
             until = f" UNTIL {_term(term.until, UNARY)}" if term.until is not None else ""
             return REPEAT, f"{_range(term)}{_term(term.operand, UNARY)}{until}"
-        case EveryTerm(operand=operand):
+        case p.EveryTerm(operand=operand):
             return UNARY, f"EVERY {_operand(operand)}"
-        case NotTerm(operand=operand):
+        case p.NotTerm(operand=operand):
             return UNARY, f"NOT {_operand(operand)}"
-        case EveryDistinctTerm(keys=keys, operand=operand):
+        case p.EveryDistinctTerm(keys=keys, operand=operand):
             return UNARY, f"EVERY-DISTINCT({', '.join(map(print_expression, keys))}) {_operand(operand)}"
-        case TimerGuard(operand=operand, name=name, args=args):
+        case p.TimerGuard(operand=operand, name=name, args=args):
             return GUARDED, f"{_term(operand, GUARDED)} WHERE {name}({_periods(args)})"
-        case WhileGuard(operand=operand, condition=condition):
+        case p.WhileGuard(operand=operand, condition=condition):
             return GUARDED, f"{_term(operand, GUARDED)} WHILE ({print_expression(condition)})"
-        case TimerTerm(name=name, args=args):
+        case p.TimerTerm(name=name, args=args):
             return GUARDED, f"{name}({_periods(args)})"
-        case EventTerm():
+        case p.EventTerm():
             return GUARDED, _event(term)
     raise error("INTERNAL", what=f"a {type(term).__name__} has no text")
 
 
-def _operand(term: PatternTerm) -> str:
-    """What EVERY and NOT take: a term of their own level, or a repeat without UNTIL."""
-    if isinstance(term, RepeatTerm) and term.until is None:
+def _operand(term: p.PatternTerm) -> str:
+    """The operand of EVERY and NOT: a term of their own level, or a repeat without UNTIL."""
+    if isinstance(term, p.RepeatTerm) and term.until is None:
         return f"{_range(term)}{_term(term.operand, UNARY)}"
     return _term(term, UNARY)
 
 
-def _range(term: RepeatTerm) -> str:
+def _range(term: p.RepeatTerm) -> str:
     if term.low is None and term.high is None:
         return ""
     if term.low is not None and term.low == term.high:
@@ -122,17 +96,17 @@ def _bound(bound: Expr | None) -> str:
     return "" if bound is None else print_expression(bound)
 
 
-def _event(term: EventTerm) -> str:
+def _event(term: p.EventTerm) -> str:
     tag = f"{spell_name(term.tag)}=" if term.tag is not None else ""
     condition = f"({print_expression(term.condition)})" if term.condition is not None else ""
     return f"{tag}{spell_name(term.name, _OF_TERMS)}{condition}" + (f"@consume({term.consume})" if term.consume else "")
 
 
-def _periods(args: tuple[tuple[PeriodPart, ...], ...]) -> str:
+def _periods(args: tuple[tuple[p.PeriodPart, ...], ...]) -> str:
     return ", ".join(" ".join(_part(part) for part in parts) for parts in args)
 
 
-def _part(part: PeriodPart) -> str:
+def _part(part: p.PeriodPart) -> str:
     text = print_expression(part.value)
     if part.unit is None:
         return text
@@ -140,7 +114,7 @@ def _part(part: PeriodPart) -> str:
     return f"{text} {part.unit}" if isinstance(part.value, Member | Index | Method) else f"({text}) {part.unit}"
 
 
-def print_match(clause: MatchClause) -> str:
+def print_match(clause: m.MatchClause) -> str:
     """`MATCH_RECOGNIZE ( … )`."""
     parts = []
     if clause.partition_by:
@@ -163,13 +137,13 @@ def print_match(clause: MatchClause) -> str:
     return f"MATCH_RECOGNIZE ( {' '.join(parts)} )"
 
 
-def _skip(skip: SkipClause) -> str:
+def _skip(skip: m.SkipClause) -> str:
     if skip.variable is None:
         return _SKIPS[skip.kind]
     return f"TO {'FIRST' if skip.kind == 'to_first' else 'LAST'} {spell_name(skip.variable, _OF_CLAUSES)}"
 
 
-def _bounds(clause: MatchClause) -> str:
+def _bounds(clause: m.MatchClause) -> str:
     text = ""
     if clause.within is not None:
         text += f" {clause.within_word} {print_expression(clause.within)}"
@@ -179,38 +153,38 @@ def _bounds(clause: MatchClause) -> str:
     return text + (" EMIT TIMEOUT" if clause.emit_timeout else "")
 
 
-def print_regex(term: RegexTerm) -> str:
+def print_regex(term: m.RegexTerm) -> str:
     """The pattern of MATCH_RECOGNIZE, without the parentheses around it."""
-    if isinstance(term, ConcatTerm) and not term.operands:
+    if isinstance(term, m.ConcatTerm) and not term.operands:
         return "()"
     return _regex(term, ALTERNATIVES)
 
 
-def _regex(term: RegexTerm, level: int) -> str:
+def _regex(term: m.RegexTerm, level: int) -> str:
     own, text = _regex_written(term)
     return text if own >= level else f"({text})"
 
 
-def _regex_written(term: RegexTerm) -> tuple[int, str]:
+def _regex_written(term: m.RegexTerm) -> tuple[int, str]:
     match term:
-        case AlternativesTerm(operands=operands):
+        case m.AlternativesTerm(operands=operands):
             return ALTERNATIVES, " | ".join(_regex(o, SEQUENCE) for o in operands)
-        case ConcatTerm(operands=operands):
+        case m.ConcatTerm(operands=operands):
             return (SEQUENCE, " ".join(_regex(o, FACTOR) for o in operands)) if operands else (ATOM, "()")
-        case QuantifiedTerm(operand=operand):
+        case m.QuantifiedTerm(operand=operand):
             return FACTOR, f"{_regex(operand, ATOM)}{_quantity(term)}"
-        case ExcludedTerm(operand=operand):
+        case m.ExcludedTerm(operand=operand):
             return ATOM, f"{{- {_regex(operand, ALTERNATIVES)} -}}"
-        case PermuteTerm(operands=operands):
+        case m.PermuteTerm(operands=operands):
             return ATOM, f"PERMUTE({', '.join(_regex(o, ALTERNATIVES) for o in operands)})"
-        case AnchorTerm(mark=mark):
+        case m.AnchorTerm(mark=mark):
             return ATOM, mark
-        case VariableTerm(name=name):
+        case m.VariableTerm(name=name):
             return ATOM, spell_name(name, _OF_REGEX)
     raise error("INTERNAL", what=f"a {type(term).__name__} has no text")
 
 
-def _quantity(term: QuantifiedTerm) -> str:
+def _quantity(term: m.QuantifiedTerm) -> str:
     marks = {(0, None): "*", (1, None): "+", (0, 1): "?"}
     written = marks.get((term.low, term.high))
     if written is None:

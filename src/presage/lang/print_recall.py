@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from presage.lang.identifiers import spell_name, spell_string
-from presage.lang.print_selects import print_select
-from presage.lang.print_terms import print_expression
-from presage.lang.recall_syntax import HistorySelect, Pace, RecallClause, RecallCommand, SimilarClause
+from presage.lang.print_terms import print_expression, print_select
+from presage.lang.recall_syntax import Pace, RecallClause, RecallCommand, SimilarClause
 from presage.lang.syntax import FromItem
 from presage.model.time import format_duration
 
 
 def print_recalls(item: FromItem) -> str:
-    """What stands behind an item: EVENT ID on its line, each RECALL on a line of its own."""
+    """The end of an item of FROM: EVENT ID on its line, each RECALL on a line of its own."""
     event_id = ", ".join(print_expression(term) for term in item.event_id)
     lines = [_recall(clause) for clause in item.recalls]
     return "\n".join([f" EVENT ID ({event_id})" if item.event_id else "", *lines])
@@ -29,14 +28,14 @@ def _recall(clause: RecallClause | SimilarClause) -> str:
     if isinstance(clause, SimilarClause):
         words += [f"SIMILAR {clause.count}", f"({', '.join(_parts(clause))})"]
     else:
-        words.append(f"({_select(clause.select)})")
+        words.append(f"({print_select(clause.select)})")
     words.append(f"AS {spell_name(clause.alias)}")
     return " ".join([*words, *_pace(clause.pace)])
 
 
 def _parts(clause: SimilarClause) -> list[str]:
-    parts = [f"CONTEXT {_select(context)}" for context in clause.contexts]
-    parts += [f"WITH {spell_name(named.name)} AS {_select(named.select)}" for named in clause.returned]
+    parts = [f"CONTEXT {print_select(context)}" for context in clause.contexts]
+    parts += [f"WITH {spell_name(named.name)} AS {print_select(named.select)}" for named in clause.returned]
     if clause.before is not None:
         parts.append(f"BEFORE {format_duration(clause.before)}")
     if clause.after is not None:
@@ -56,7 +55,3 @@ def _pace(pace: Pace) -> list[str]:
     if pace.drop_after is not None:
         words.append(f"DROP AFTER {format_duration(pace.drop_after)}")
     return words
-
-
-def _select(select: HistorySelect) -> str:
-    return print_select(select, print_expression)

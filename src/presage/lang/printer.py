@@ -1,47 +1,22 @@
 """The printer of syntax trees: canonical text, from which parsing gives the same tree.
 
-Queries have one clause on a line. Parentheses stand only where the tree needs them; names are in back-ticks if they
-are reserved or odd; strings are in single quotes.
+Queries have one clause on a line. Parentheses are printed only where the tree needs them; names are in back-ticks if
+they are reserved or irregular; strings are in single quotes.
 """
 
 from __future__ import annotations
 
 from presage.errors import error
+from presage.lang import knowledge_syntax as k
+from presage.lang import syntax as s
 from presage.lang.identifiers import spell_name, spell_new, spell_string
-from presage.lang.knowledge_syntax import (
-    ClausePart,
-    CreateKnowledge,
-    FilterPart,
-    JoinPart,
-    PathPart,
-    RefreshKnowledge,
-    SequencePart,
-    WindowPart,
-)
-from presage.lang.print_commands import ACTING, print_acting
-from presage.lang.print_options import print_options
+from presage.lang.print_commands import COMMANDS, print_command
 from presage.lang.print_patterns import print_match, print_pattern
 from presage.lang.print_recall import print_recall_command, print_recalls
 from presage.lang.print_sequences import print_inference, print_model, print_probabilistic, print_sequence
-from presage.lang.print_terms import print_duration, print_expression, print_type
+from presage.lang.print_terms import print_duration, print_expression, print_item, print_options, print_type
 from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
-from presage.lang.syntax import (
-    Bound,
-    CreateRelation,
-    CreateSink,
-    CreateType,
-    Describe,
-    Drop,
-    Explain,
-    FromItem,
-    Query,
-    Script,
-    SelectItem,
-    Show,
-    Statement,
-    WithinClause,
-)
 from presage.model.time import format_duration, format_timestamp
 
 # Words that begin an item of FROM of their own.
@@ -50,56 +25,56 @@ ITEMS = frozenset({"PATTERN", "PREDICTED"})
 __all__ = ["print_expression", "print_script", "print_statement", "print_type"]
 
 
-def print_script(script: Script) -> str:
+def print_script(script: s.Script) -> str:
     """All statements, each ended by `;`."""
     return "\n\n".join(f"{print_statement(statement)};" for statement in script.statements) + "\n"
 
 
-def print_statement(statement: Statement) -> str:
+def print_statement(statement: s.Statement) -> str:
     """One statement, without the `;` at its end."""
-    if isinstance(statement, Query):
+    if isinstance(statement, s.Query):
         return _query(statement)
-    if isinstance(statement, CreateType):
+    if isinstance(statement, s.CreateType):
         return _create_type(statement)
-    if isinstance(statement, CreateRelation):
+    if isinstance(statement, s.CreateRelation):
         return _create_relation(statement)
     if isinstance(statement, CreateModel):
         return print_model(statement)
-    if isinstance(statement, CreateSink):
+    if isinstance(statement, s.CreateSink):
         head = (
             f"CREATE SINK {spell_new(statement.name, statement.if_not_exists)} FROM {spell_name(statement.statement)}"
         )
         return f"{head} {print_options(statement.options)}" if statement.options else head
-    if isinstance(statement, CreateKnowledge):
+    if isinstance(statement, k.CreateKnowledge):
         paths = ", ".join(spell_string(path) for path in statement.paths)
         reasoning = f" REASONING {statement.reasoning}" if statement.reasoning is not None else ""
         name = spell_new(statement.name, statement.if_not_exists)
         return f"CREATE KNOWLEDGE {name} FROM {paths}{reasoning}"
-    if isinstance(statement, RefreshKnowledge):
+    if isinstance(statement, k.RefreshKnowledge):
         return f"REFRESH KNOWLEDGE {spell_name(statement.name)}"
-    if isinstance(statement, Explain):
+    if isinstance(statement, s.Explain):
         form = f"\nFORMAT {statement.format}" if statement.format != "text" else ""
         return f"EXPLAIN\n{_query(statement.statement)}{form}"
-    if isinstance(statement, Show):
+    if isinstance(statement, s.Show):
         return f"SHOW {statement.what.upper()}"
-    if isinstance(statement, Describe):
+    if isinstance(statement, s.Describe):
         return f"DESCRIBE {spell_name(statement.name)}"
-    if isinstance(statement, Drop):
+    if isinstance(statement, s.Drop):
         cascade = " CASCADE" if statement.cascade else ""
         return f"DROP {statement.kind.upper()} {spell_name(statement.name)}{cascade}"
     if isinstance(statement, RecallCommand):
         return print_recall_command(statement)
-    if isinstance(statement, ACTING):
-        return print_acting(statement, _query)
+    if isinstance(statement, COMMANDS):
+        return print_command(statement, _query)
     raise error("INTERNAL", what=f"a {type(statement).__name__} has no text")
 
 
-def _query(query: Query) -> str:
+def _query(query: s.Query) -> str:
     lines = [f"PREFIX {prefix.name}: <{prefix.iri}>" for prefix in query.prefixes]
     if query.insert_into is not None:
         lines.append(f"INSERT INTO {spell_name(query.insert_into)}")
     modifiers = ("TENTATIVE " if query.tentative else "") + ("DISTINCT " if query.distinct else "")
-    lines.append(f"SELECT {modifiers}{', '.join(_select_item(item) for item in query.select)}")
+    lines.append(f"SELECT {modifiers}{', '.join(print_item(item) for item in query.select)}")
     first, *others = query.items
     lines.append(f"FROM {_from_item(first)}" + "".join(_further_item(item) for item in others))
     if query.within is not None:
@@ -123,42 +98,37 @@ def _query(query: Query) -> str:
     return "\n".join(lines)
 
 
-def _clause_parts(query: Query) -> list[str]:
-    """The clause form. A JOIN in front needs its WHERE, where it cannot be taken for one of FROM."""
+def _clause_parts(query: s.Query) -> list[str]:
+    """The clause form. A JOIN in front needs a WHERE before it, to be no JOIN of FROM."""
     lines = [_clause_part(part) for part in query.parts]
-    first_is_join = bool(query.parts) and isinstance(query.parts[0], JoinPart)
-    if first_is_join and query.where is None:
+    if query.parts and isinstance(query.parts[0], k.JoinPart) and query.where is None:
         lines[0] = f"WHERE {lines[0]}"
     return lines
 
 
-def _clause_part(part: ClausePart) -> str:
+def _clause_part(part: k.ClausePart) -> str:
     match part:
-        case FilterPart(condition=condition):
+        case k.FilterPart(condition=condition):
             return f"FILTER ({print_expression(condition)})"
-        case JoinPart(condition=condition):
+        case k.JoinPart(condition=condition):
             return f"JOIN ({print_expression(condition)})"
-        case SequencePart(events=events):
+        case k.SequencePart(events=events):
             return f"SEQ ({', '.join(f'?{name}' for name in events)})"
-        case WindowPart(events=events, form=form, size=size):
+        case k.WindowPart(events=events, form=form, size=size):
             return f"WINDOW ({', '.join(f'?{name}' for name in events)}, {form}, {print_expression(size)})"
-        case PathPart(condition=condition):
+        case k.PathPart(condition=condition):
             return print_expression(condition)
     raise error("INTERNAL", what=f"a {type(part).__name__} has no text")
 
 
-def _select_item(item: SelectItem) -> str:
-    return print_expression(item.expr) + (f" AS {spell_name(item.alias)}" if item.alias is not None else "")
-
-
-def _further_item(item: FromItem) -> str:
+def _further_item(item: s.FromItem) -> str:
     if item.on is None:
         return f", {_from_item(item)}"
     analysis = f" ANALYSIS {item.analysis.upper()}" if item.analysis is not None else ""
     return f" JOIN {_from_item(item)} ON {print_expression(item.on)}{analysis}"
 
 
-def _from_item(item: FromItem) -> str:
+def _from_item(item: s.FromItem) -> str:
     condition = f"({print_expression(item.condition)})" if item.condition is not None else ""
     windows = "".join(
         f"#{spell_name(window.name)}"
@@ -178,13 +148,13 @@ def _from_item(item: FromItem) -> str:
     return f"{source}{windows}{match}{alias}{valid}{print_recalls(item)}"
 
 
-def _within(within: WithinClause) -> str:
+def _within(within: s.WithinClause) -> str:
     opening = "[" if within.low is not None and within.low.inclusive else "("
     closing = "]" if within.high is not None and within.high.inclusive else ")"
     return f"WITHIN {opening}{_bound(within.low)}, {_bound(within.high)}{closing}"
 
 
-def _bound(bound: Bound | None) -> str:
+def _bound(bound: s.Bound | None) -> str:
     if bound is None:
         return ""
     if bound.micros is not None:
@@ -194,7 +164,7 @@ def _bound(bound: Bound | None) -> str:
     return "now"
 
 
-def _create_type(statement: CreateType) -> str:
+def _create_type(statement: s.CreateType) -> str:
     parts = [f"CREATE {statement.kind.upper()} {spell_new(statement.name, statement.if_not_exists)}"]
     if statement.columns:
         parts.append(f"({', '.join(f'{spell_name(c.name)} {print_type(c.type)}' for c in statement.columns)})")
@@ -217,7 +187,7 @@ def _create_type(statement: CreateType) -> str:
     return " ".join(parts)
 
 
-def _create_relation(statement: CreateRelation) -> str:
+def _create_relation(statement: s.CreateRelation) -> str:
     columns = ", ".join(f"{spell_name(column.name)} {print_type(column.type)}" for column in statement.columns)
     head = f"CREATE RELATION {spell_new(statement.name, statement.if_not_exists)} ({columns})"
     if statement.rows is None:

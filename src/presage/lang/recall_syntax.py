@@ -1,4 +1,4 @@
-"""Syntax nodes of history: RECALL behind an item of FROM, its SELECTs, and the commands to running recalls."""
+"""Syntax nodes of history: RECALL after an item of FROM, its SELECTs, and the commands to running recalls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HistorySource(Node):
 
 @dataclass(frozen=True)
 class OrderTerm(Node):
-    """`expr [ASC | DESC] [NULLS FIRST | LAST]`; None: as SQL has it, nulls first where values rise."""
+    """`expr [ASC | DESC] [NULLS FIRST | LAST]`; None is the default of SQL: nulls first in ascending order."""
 
     expr: Expr
     descending: bool = False
@@ -32,8 +32,8 @@ class OrderTerm(Node):
 
 @dataclass(frozen=True)
 class HistorySelect(Node):
-    """A SELECT over archived streams and relations. Without `sources` it speaks of the event alone. `recalls` stand
-    behind the sources of a CONTEXT."""
+    """A SELECT over archived streams and relations, or without `sources` over the event alone. `recalls` are those of a
+    CONTEXT."""
 
     select: tuple[SelectItem, ...]
     sources: tuple[HistorySource, ...] = ()
@@ -76,7 +76,7 @@ class NamedSelect(Node):
 
 @dataclass(frozen=True)
 class Bandwidth(Node):
-    """`load = 0.5` in BANDWIDTH (…): how far apart two numbers of an attribute may be and still be alike."""
+    """`load = 0.5` in BANDWIDTH (…): how far apart two similar numbers of an attribute may be."""
 
     attribute: str
     width: float
@@ -117,7 +117,7 @@ class InSelect(Expr):
 
 @dataclass(frozen=True)
 class Exists(Expr):
-    """`EXISTS ( SELECT … )`; NOT stands around it."""
+    """`EXISTS ( SELECT … )`; NOT EXISTS is a Not around it."""
 
     select: HistorySelect
 

@@ -1,7 +1,7 @@
 """The statement scanner: splits a text at `;` and checks brackets, strings, comments and limits.
 
-One pass in linear time over any text, before the parser sees it. Strings and back-ticked names end on their line, so
-that a forgotten quote is reported where it is.
+One pass in linear time over any text, before the parser. Strings and back-ticked names end on their line, so that a
+missing quote is reported on its line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PIECE = re.compile(
       | (?P<other>.)""",
     re.VERBOSE,
 )
-# In brackets a `;` is part of a sequence or of a graph pattern; but what follows this one is a statement of its own.
+# In brackets a `;` belongs to a sequence or a graph pattern, unless a new statement follows.
 _NEW_STATEMENT = re.compile(
     r"(?:\s++|--[^\n]*+)*+(?:SELECT|CREATE|INSERT|EXPLAIN|SHOW|DESCRIBE|DROP|PREFIX|REFRESH)\s++[\w*]", re.IGNORECASE
 )
@@ -36,9 +36,9 @@ _QUOTED = {"'": "a string", '"': "a string", "`": "a name in back-ticks"}
 
 
 def cut_statements(text: str) -> tuple[list[Span], list[PresageError]]:
-    """The places of the statements that can be parsed, and the errors of the others.
+    """The spans of the statements that can be parsed, and the errors of the others.
 
-    Raises at once if the text is too large or nested too deep: then nothing of it is looked at further.
+    Raises at once if the text is too large or nested too deeply.
     """
     check_size(text)
     scan = _Scan(text)
@@ -62,7 +62,7 @@ class _Scan:
         self.begin_statement()
 
     def begin_statement(self) -> None:
-        # Where the statement's own text starts and ends, without blanks and comments around it.
+        # The start and end of the statement, without blanks and comments around it.
         self.start: int | None = None
         self.end = 0
         self.broken = False
@@ -87,7 +87,7 @@ class _Scan:
                 self.end_statement()
                 continue
             if piece == "#" and any(word == "PATH" for _, _, word in self.open):
-                # A comment of SPARQL's: quotes and brackets in it are words of a sentence.
+                # A comment of SPARQL: its quotes and brackets do not count.
                 line = self.text.find("\n", position)
                 position = len(self.text) if line < 0 else line
                 continue
@@ -126,7 +126,7 @@ class _Scan:
         self.begin_statement()
 
     def report(self, at: int, code: str, **params: str) -> None:
-        """One error per statement: those after the first are mostly its consequences."""
+        """Report one error per statement: further ones mostly follow from the first."""
         if not self.broken:
             self.errors.append(error(code, Span(at, at + 1), None, **params))
         self.broken = True

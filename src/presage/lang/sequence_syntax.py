@@ -15,7 +15,7 @@ class SubgoalTerm(Node):
 
 @dataclass(frozen=True)
 class Variable(SubgoalTerm):
-    """`p`: the same value wherever it stands."""
+    """`p`: the same value wherever it occurs."""
 
     name: str
 
@@ -27,7 +27,7 @@ class ConstantTerm(SubgoalTerm):
     value: str | int | float | bool
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are three constants, though Python finds them equal.
+        # 1, 1.0 and True are three constants, though equal in Python.
         return isinstance(other, ConstantTerm) and (type(self.value), self.value) == (type(other.value), other.value)
 
     def __hash__(self) -> int:
@@ -41,11 +41,11 @@ class Anything(SubgoalTerm):
 
 @dataclass(frozen=True)
 class KleenePlus(Node):
-    """`+{V | cond}` behind a subgoal; V is empty and the condition None where they are left out."""
+    """`+{V | cond}` after a subgoal; V is empty and the condition None by default."""
 
     shared: tuple[str, ...] = ()
     condition: Expr | None = None
-    # Of each name in `shared`.
+    # The spans of the names in `shared`.
     places: tuple[Span, ...] = field(default=(), compare=False, repr=False)
 
 

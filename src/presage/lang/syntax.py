@@ -1,4 +1,4 @@
-"""The syntax tree: what the user wrote, and where. Immutable; spans do not count in equality."""
+"""The nodes of the syntax tree. Immutable; spans do not count in equality."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Expr(Node):
-    """A term or a condition. `depth` counts the levels of the tree below it, which the parser keeps within a limit."""
+    """A term or a condition. `depth` counts the levels of its tree, which the parser limits."""
 
     depth: int = field(default=1, compare=False, repr=False, kw_only=True)
 
@@ -43,7 +43,7 @@ class Literal(Expr):
     value: str | int | float | bool | None
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are three literals, though Python finds them equal.
+        # 1, 1.0 and True are three literals, though equal in Python.
         return isinstance(other, Literal) and (type(self.value), self.value) == (type(other.value), other.value)
 
     def __hash__(self) -> int:
@@ -52,8 +52,8 @@ class Literal(Expr):
 
 @dataclass(frozen=True)
 class DurationLiteral(Expr):
-    """`5 min`, in microseconds. A month is 30 days in them, as the width of a window; timers, arithmetic and the
-    bounds of a match count the `months` by the calendar instead."""
+    """`5 min`, in microseconds. A month counts 30 days there, as in the width of a window; timers, arithmetic and the
+    bounds of a match use calendar `months` instead."""
 
     micros: int
     months: int = 0
@@ -100,7 +100,7 @@ class Star(Expr):
 
 @dataclass(frozen=True)
 class Call(Expr):
-    """`f(x, …)`, `count(*)` (args: one Star), `count(DISTINCT x)`; a relation's name may stand for a function's."""
+    """`f(x, …)`, `count(*)` (args: one Star), `count(DISTINCT x)`; the function may be a relation."""
 
     name: str
     args: tuple[Expr, ...] = ()
@@ -133,7 +133,7 @@ class Not(Expr):
 
 @dataclass(frozen=True)
 class AllOf(Expr):
-    """`a AND b AND …`, flat: two operands or more, none of them an AllOf unless it stood in parentheses."""
+    """`a AND b AND …`, flat: two operands or more, none of them an AllOf unless it was in parentheses."""
 
     operands: tuple[Expr, ...]
 
@@ -147,7 +147,7 @@ class AnyOf(Expr):
 
 @dataclass(frozen=True)
 class Between(Expr):
-    """`x [NOT] BETWEEN low AND high`; `x [NOT] IN (low:high)` where one of the bounds is left out: `above`, `below`."""
+    """`x [NOT] BETWEEN low AND high`; `x [NOT] IN (low:high)` with an excluded bound: `above`, `below`."""
 
     operand: Expr
     low: Expr
@@ -230,8 +230,8 @@ class WindowClause(Node):
 @dataclass(frozen=True)
 class FromItem(Node):
     """`R`, `R(cond)`, or PATTERN […] or SEQUENCE […] (then without a name), with windows, MATCH_RECOGNIZE and alias;
-    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW behind PREDICTED R,
-    `event_id` and `recalls` for EVENT ID (…) and RECALL … behind the item."""
+    `on` is set for JOIN, `analysis` (event, present) for ANALYSIS, `valid_window` for WINDOW after PREDICTED R,
+    `event_id` and `recalls` for EVENT ID (…) and RECALL … after the item."""
 
     name: str
     condition: Expr | None = None
@@ -251,8 +251,8 @@ class FromItem(Node):
 
 @dataclass(frozen=True)
 class Bound(Node):
-    """One end of WITHIN: microseconds, or None for `now`, to which `offset` microseconds are added (`now - 5 min`), of
-    which `months` are counted by the calendar instead, with the same sign."""
+    """One end of WITHIN: microseconds, or None for `now` plus `offset` microseconds (`now - 5 min`), of which `months`
+    are calendar months, with the same sign."""
 
     micros: int | None
     inclusive: bool
@@ -268,7 +268,7 @@ class Bound(Node):
 
 @dataclass(frozen=True)
 class WithinClause(Node):
-    """`WITHIN [low, high)`; an end that is left out is None."""
+    """`WITHIN [low, high)`; None for an open end."""
 
     low: Bound | None
     high: Bound | None
@@ -276,7 +276,7 @@ class WithinClause(Node):
 
 @dataclass(frozen=True)
 class OutputClause(Node):
-    """`OUTPUT (ALL | LAST | FIRST) EVERY d`; mode in lower case, ALL if it is left out."""
+    """`OUTPUT (ALL | LAST | FIRST) EVERY d`; mode in lower case, ALL by default."""
 
     mode: str
     every: int
@@ -332,7 +332,7 @@ class Query(Statement):
     probability: ProbabilityClause | None = None
     approximate: ApproximateClause | None = None
     validate: int | None = None  # the microseconds of VALIDATE EVERY
-    # FILTER, JOIN, SEQ, WINDOW and PATH of the clause form, in order; they are further conditions beside WHERE.
+    # FILTER, JOIN, SEQ, WINDOW and PATH of the clause form, in order; further conditions in addition to WHERE.
     parts: tuple[ClausePart, ...] = ()
 
 
@@ -394,7 +394,7 @@ class CreateSink(Statement):
 
 @dataclass(frozen=True)
 class Explain(Statement):
-    """`EXPLAIN query [FORMAT svg]`; the format in lower case, text if it is left out."""
+    """`EXPLAIN query [FORMAT svg]`; the format in lower case, text by default."""
 
     statement: Query
     format: str = "text"

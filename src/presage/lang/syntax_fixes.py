@@ -1,6 +1,6 @@
-"""The rules that suggest a fix for a syntax error, in order: the first one that applies is shown.
+"""The table of rules that suggest a fix for a syntax error, in order: the first one that applies is shown.
 
-Apart from `diagnosis`, which says what was found and what was expected: a rule here is a guess at what was meant.
+Apart from `diagnosis`, which states facts: a rule here guesses what the user meant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STATEMENTS = (
     *("SELECT", "INSERT", "PREFIX", "CREATE", "EXPLAIN", "SHOW", "DESCRIBE", "DROP", "REFRESH"),
     *("CANCEL", "ACCELERATE", "CONTINUE"),
 )
-# Reserved words that a user here means as a name and not as the start of a clause.
+# Reserved words that users write as names.
 _NAMELIKE = {"WINDOW", "CONTEXT", "FINAL", "DEFINE"}
 _COMPARISONS = {"=", "==", "<>", "!=", "<", "<=", ">", ">="}
 _VALUE_STARTS = (NAME, ANY_NAME, "NUMBER", "STRING", "DURATION", "CASE", "CAST")
@@ -25,8 +25,8 @@ _NO_TOKEN = Token("", "", 0, 0)
 
 @dataclass(frozen=True)
 class Failure:
-    """The token at which parsing failed, the token before it, and what the grammar accepts there: `accepts` as
-    terminals, `written` as a user spells them. `only` is the single word or mark that could follow, if there is one."""
+    """The failing token, the token before it, and what the grammar accepts there: `accepts` as terminals, `written` as
+    users spell them. `only` is the single word or mark that could follow, if there is one."""
 
     token: Token
     previous: Token | None
@@ -60,7 +60,7 @@ class Failure:
 
     @property
     def two_words(self) -> str:
-        """Two names in a row as the one name that may be meant."""
+        """Two names in a row as one quoted name, if that may be meant."""
         first, second = self.before.text, self.token.text
         if self.token.kind != NAME or self.before.kind not in (NAME, ANY_NAME) or "`" in first + second:
             return ""
@@ -68,7 +68,7 @@ class Failure:
 
     @property
     def reserved(self) -> str:
-        """The reserved word that was written as a name. Only WINDOW starts a term: it fails one token later."""
+        """The reserved word that was written as a name. WINDOW also starts a term, so it fails one token later."""
         if is_reserved(self.token.text) and self.accepts_name:
             return self.token.text
         return self.before.text if self.before.kind == "WINDOW" and is_reserved(self.before.text) else ""
@@ -108,31 +108,23 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.before.text == "," and f.word not in _NAMELIKE and f.token.kind != END and not f.starts_value,
         lambda f: f"remove the comma before {f.shown}",
     ),
-    (
-        lambda f: f.word in STATEMENTS and END in f.accepts,
-        lambda f: f"is a ';' missing before {f.shown}?",
-    ),
+    (lambda f: f.word in STATEMENTS and END in f.accepts, lambda f: f"is a ';' missing before {f.shown}?"),
     (
         lambda f: f.token.text == "@" and "ANY_TAG" in f.accepts,
-        "annotations stand before the bracket: PATTERN @Name [ … ]; @consume behind its event: a=A@consume",
+        "annotations come before the bracket: PATTERN @Name [ … ]; @consume after its event: a=A@consume",
     ),
     (
         lambda f: f.token.text == ";" and len(f.written) > 1,
-        "leave it out: within a statement a ';' stands between the subgoals of SEQUENCE [ … ; … ] only",
+        "leave it out: within a statement a ';' only separates the subgoals of SEQUENCE [ … ; … ]",
     ),
-    (
-        lambda f: f.token.text in (",", "->") and ";" in f.written,
-        "subgoals are parted by ';'",
-    ),
+    (lambda f: f.token.text in (",", "->") and ";" in f.written, "separate subgoals by ';'"),
     (
         lambda f: f.token.kind == "WHERE" and ";" in f.written,
-        "a condition on what is repeated stands inside: (g WHERE c)+{p | d}, where d is tested at every repeat",
+        "write a condition on repeated events inside: (g WHERE c)+{p | d}, where d is tested at every repeat",
     ),
     (
         lambda f: f.before.kind == "QUALIFIED" and ":" in f.written,
-        lambda f: (
-            f"between the bounds of a range the ':' stands alone: {f.before.text[:MAX_SHOWN].replace(':', ' : ')}"
-        ),
+        lambda f: f"write blanks around the ':' of a range: {f.before.text[:MAX_SHOWN].replace(':', ' : ')}",
     ),
     (
         lambda f: f.token.text == ":" and f.before.kind == NAME and "AND" in f.written,
@@ -140,23 +132,20 @@ _RULES: tuple[Rule, ...] = (
     ),
     (
         lambda f: f.word == "WITHIN" and "UNTIL" in f.written,
-        "a term's time limit stands behind it: a=A -> b=B WHERE timer:within(1 min)",
+        "a term's time limit comes after it: a=A -> b=B WHERE timer:within(1 min)",
     ),
     (
         lambda f: f.token.kind == "DURATION" and f.before.kind == "WITHIN",
         lambda f: (
-            "WITHIN bounds the whole query: WITHIN [2024-03-01, now]; a pattern's limit stands in its brackets: "
+            "WITHIN bounds the whole query: WITHIN [2024-03-01, now]; a pattern's limit goes into its brackets: "
             f"WHERE timer:within({f.short})"
         ),
     ),
     (
         lambda f: f.token.kind == "STRING" and f.before.text.upper() == "INTERVAL",
-        "a duration stands without INTERVAL and quotes: 1 min",
+        "write a duration without INTERVAL and quotes: 1 min",
     ),
-    (
-        lambda f: f.token.text == "." and "#" in f.written,
-        "a window is written with #: #time(1 min), #length(10)",
-    ),
+    (lambda f: f.token.text == "." and "#" in f.written, "a window is written with #: #time(1 min), #length(10)"),
     (
         lambda f: f.token.text in _COMPARISONS and "UNTIL" in f.written,
         "what follows is written with ->, and a filter in parentheses: a=A(x > 1) -> b=B",
@@ -165,18 +154,12 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.token.text in _COMPARISONS and "AND" in f.written,
         "comparisons do not chain: join two of them by AND",
     ),
-    (
-        lambda f: f.starts_value and "," in f.written,
-        _missing_comma,
-    ),
+    (lambda f: f.starts_value and "," in f.written, _missing_comma),
     (
         lambda f: f.two_words and "AND" in f.written and "UNTIL" not in f.written,
         lambda f: f"a name with a space is written in back-ticks: {f.two_words}",
     ),
-    (
-        lambda f: f.token.kind == "SELECT" and "CONTEXT" in f.written,
-        "say what is compared: CONTEXT SELECT …",
-    ),
+    (lambda f: f.token.kind == "SELECT" and "CONTEXT" in f.written, "say what is compared: CONTEXT SELECT …"),
     (
         lambda f: f.word in ("CONTEXT", "WITH") and "PART_COMMA" in f.accepts,
         lambda f: f"is a comma missing before {f.shown}?",
@@ -193,24 +176,15 @@ _RULES: tuple[Rule, ...] = (
         lambda f: f.token.kind in (NAME, "NUMBER") and f.accepts == {"STRING"},
         lambda f: f"put it in quotes: '{f.short}'",
     ),
-    (
-        lambda f: f.token.kind == "NUMBER" and "DURATION" in f.accepts,
-        lambda f: f"add the unit: {f.short} sec",
-    ),
+    (lambda f: f.token.kind == "NUMBER" and "DURATION" in f.accepts, lambda f: f"add the unit: {f.short} sec"),
     (
         lambda f: f.token.kind == "STRING" and f.accepts_name,
-        "a name stands without quotes, or in back-ticks: `odd name`",
+        "write a name without quotes, or in back-ticks: `odd name`",
     ),
-    (
-        lambda f: f.token.kind == NAME and "STRING" in f.accepts,
-        lambda f: f"put it in quotes: '{f.short}'",
-    ),
+    (lambda f: f.token.kind == NAME and "STRING" in f.accepts, lambda f: f"put it in quotes: '{f.short}'"),
     (
         lambda f: f.reserved,
         lambda f: f"{f.reserved.upper()} is a reserved word; as a name it is written in back-ticks: `{f.reserved}`",
     ),
-    (
-        lambda f: f.only,
-        _missing_word,
-    ),
+    (lambda f: f.only, _missing_word),
 )

@@ -9,19 +9,19 @@ from typing import Any
 
 from presage.lang.grammar_files import FOLDER, GOALS, compose_grammar
 
-# Read with plain file functions: pathlib and hashlib would double the time until the first statement is parsed.
+# Plain file functions: importing pathlib and hashlib would double the time to the first parsed statement.
 PREBUILT = os.path.join(FOLDER, "parser.json")
 
 
 def load_tables() -> dict[str, Any]:
-    """The prebuilt tables if they fit the grammar, else tables built now (with Lark, in a fifth of a second)."""
+    """The prebuilt tables if they fit the grammar, else tables built now by Lark, in a fifth of a second."""
     grammar = compose_grammar()
     tables = read_prebuilt()
     return tables if tables.get("grammar") == grammar else build_tables(grammar)
 
 
 def read_prebuilt() -> dict[str, Any]:
-    """The prebuilt tables; none if the file is missing or damaged, which is no fault of a query."""
+    """The prebuilt tables; empty if the file is missing or damaged."""
     try:
         with open(PREBUILT, encoding="utf-8") as file:
             tables = json.load(file)
@@ -44,7 +44,7 @@ def write_prebuilt(tables: dict[str, Any]) -> None:
 
 
 def build_tables(grammar: str) -> dict[str, Any]:
-    """Tables from the grammar's text; raises Lark's own errors, which only an author of grammars can meet."""
+    """Tables from the grammar's text. Raises Lark's own errors, which only authors of grammars see."""
     from lark import Lark  # Only here: with prebuilt tables Lark is never loaded.
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
@@ -62,7 +62,7 @@ def build_tables(grammar: str) -> dict[str, Any]:
     }
     order = _number_states(raw, [table["start_states"][goal] for goal in GOALS])
     return {
-        # The prebuilt tables carry the text they were made from: they are good for it and for no other.
+        # The grammar's text is part of the tables: they are valid for this text only.
         "grammar": grammar,
         "goals": {goal: [order[table["start_states"][goal]], order[table["end_states"][goal]]] for goal in GOALS},
         "rules": [_rule(entry) for entry in memo.values() if "origin" in entry],
@@ -80,7 +80,7 @@ def build_tables(grammar: str) -> dict[str, Any]:
 
 
 def _number_states(raw: dict[int, dict[str, tuple[str, int]]], starts: list[int]) -> dict[int, int]:
-    """States in the order in which a walk from the starts meets them: Lark's own numbers differ from run to run."""
+    """States numbered in the order of a walk from the start states: Lark's own numbers vary between runs."""
     order: dict[int, int] = {}
     waiting = list(starts)
     for state in waiting:

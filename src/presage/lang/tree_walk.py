@@ -9,7 +9,7 @@ from presage.model.text import Span
 
 
 def nodes_of(top: object, leave_out: tuple[type[Node], ...] = ()) -> Iterator[Node]:
-    """The node itself and all below it, but for nodes of the kinds in `leave_out` and what is below these."""
+    """The node and all below it, without the subtrees of nodes of the kinds in `leave_out`."""
     todo: list[object] = [top]
     while todo:
         current = todo.pop()

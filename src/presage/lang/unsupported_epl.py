@@ -1,6 +1,6 @@
 """The table of EPL syntax that the language does not support: its name, its pattern, and what to write instead.
 
-A fix keeps the meaning, or says what is different. Looked at only when parsing has failed.
+A fix keeps the meaning, or states the difference.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ NEVER = "and will not be: a statement runs no code of a host"
 
 
 class Form(NamedTuple):
-    """`pattern` is matched where a token starts. One of the words or marks in `after`, if any, must stand before it (""
-    is the beginning of the statement); `near`, if not 0, is how many tokens before the failure it may begin at most;
-    `at_home`: the words behind which, in their parentheses, it has its place."""
+    """A form of syntax. `pattern` is matched where a token starts.
+
+    `after`: one of these words or marks, if any, must precede it ("" is the beginning of the statement). `near`: the
+    form begins at most so many tokens before the failure, if not 0. `at_home`: the words in whose parentheses the form
+    is supported.
+    """
 
     what: str
     pattern: str
@@ -26,21 +29,21 @@ class Form(NamedTuple):
 
 
 def form(
-    what: str, pattern: str, *after: str, where: str = YET, fix: str = "", near: int = 0, at_home: tuple[str, ...] = ()
+    what: str, pattern: str, after: str = "", where: str = YET, fix: str = "", near: int = 0, at_home: str = ""
 ) -> Form:
-    return Form(what, pattern, after, where, fix, near, at_home)
+    return Form(what, pattern, tuple(after.split()), where, fix, near, tuple(at_home.split()))
 
 
 def _first(what: str, pattern: str, fix: str = "", where: str = YET) -> Form:
     """A form that begins a statement."""
-    return form(what, pattern, "", where=where, fix=fix)
+    return Form(what, pattern, ("",), where, fix)
 
 
 _DERIVED = "INSERT INTO a stream of its own and read that"
 _NAMED = "keep rows in a stream (INSERT INTO), or values in a relation (CREATE RELATION)"
 _ROWS = "rows are what comes in; what leaves a window changes the next row"
 _RATE = "write OUTPUT ALL, LAST or FIRST and EVERY with a duration: OUTPUT LAST EVERY 1 min"
-# What `name` and `(…)` may be where only their ends matter; possessive, so that no text takes long.
+# Any name, and any term in parentheses; possessive quantifiers keep the time linear.
 _NAME = r"[\w.`]++"
 _TERM = r"(?:[^(),;]|\((?:[^();]|\([^();]*+\))*+\))*+"
 
@@ -111,13 +114,11 @@ EPL = (
     form(
         "sql:",
         r"SQL\s*+:",
-        "FROM",
-        ",",
-        "JOIN",
+        "FROM , JOIN",
         where="and will not be",
         fix="load the table, or declare it as a relation: CREATE RELATION",
     ),
-    form("method:", r"METHOD\s*+:", "FROM", ",", "JOIN", where=NEVER),
+    form("method:", r"METHOD\s*+:", "FROM , JOIN", where=NEVER),
     form("#sort", r"#\s*+(?:ext\s*+:\s*+)?sort\b"),
     form("#rank", r"#\s*+(?:ext\s*+:\s*+)?rank\b"),
     # -- clauses
@@ -141,19 +142,19 @@ EPL = (
         "a bitwise operator",
         r"&|\|(?!\|)|\^",
         near=1,
-        at_home=("MATCH_RECOGNIZE", "SEQUENCE", "PATTERN"),
+        at_home="MATCH_RECOGNIZE SEQUENCE PATTERN",
         fix="there are functions of bits: shiftleft, shiftright, bit_count",
     ),
     form(
         "a lambda expression",
         rf"(?:{_NAME}|\(\s*+\w++(?:\s*+,\s*+\w++)*+\s*+\))\s*+=>",
         near=6,
-        at_home=("PATTERN", "SEQUENCE"),
+        at_home="PATTERN SEQUENCE",
     ),
     form("the parameter filter:", r"FILTER\s*+:", ",", near=2, fix="write CASE in it: sum(CASE WHEN c THEN x END)"),
     form("the parameter group_by:", r"GROUP_BY\s*+:", ",", near=2, fix="write GROUP BY"),
     form("CAST with a comma", rf"CAST\s*+\({_TERM},", fix="write CAST(x AS LONG)"),
-    form("an order in parentheses", r"(?:ASC|DESC)(?=\s*+[,)])", near=1, at_home=("MATCH_RECOGNIZE", "RECALL", "OVER")),
+    form("an order in parentheses", r"(?:ASC|DESC)(?=\s*+[,)])", near=1, at_home="MATCH_RECOGNIZE RECALL OVER"),
     form("LIKE with ESCAPE", r"ESCAPE(?=\s*+['\"])", near=1, fix="use the functions contains, startswith and endswith"),
     form("REGEXP", r"REGEXP\b", near=1, fix="write regexp_like(s, '^(…)$'): EPL's REGEXP takes the whole text"),
     form(
@@ -165,26 +166,16 @@ EPL = (
     form(
         "a comparison with ANY, SOME or ALL",
         r"(?:ANY|SOME|ALL)(?=\s*+\()",
-        "=",
-        "<",
-        ">",
-        "<=",
-        ">=",
-        "<>",
-        "!=",
+        "= < > <= >= <> !=",
         fix="write IN (…), or comparisons joined by OR and AND",
     ),
     form("NEW { … }", r"NEW(?=\s*+\{)", near=2, fix="write named_struct('p', v)"),
     form(
         "an array in braces",
         r"\{(?!-)",
-        "SELECT",
-        ",",
-        "(",
-        "=",
-        "IN",
+        "SELECT , ( = IN",
         near=1,
-        at_home=("MATCH_RECOGNIZE",),
+        at_home="MATCH_RECOGNIZE",
         fix="write array(1, 2, 3)",
     ),
     # -- patterns

@@ -1,1 +1,1 @@
-"""Deployed statements: they run over the log, batch by batch, and publish state, rows and position in one record."""
+"""Deployed statements: they read the log batch by batch, and publish state, rows and position in one record."""

@@ -1,6 +1,6 @@
-"""One batch of the live job: what each statement reads, the tasks to run, and where the job is afterwards.
+"""One batch of the live job: the input of each statement, the tasks, and the positions after it.
 
-Apart from the planner, which fills it: the dispatcher and the commit draft read it.
+The planner fills it; the dispatcher and the commit draft read it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from presage.operators.recall.executor import RecallControl
 from presage.plan.nodes import Extent, Scan
 from presage.storage import FileSet
 
-# Commands of users on open recalls, each for the statement of a name or for all.
+# Commands of users on open recalls, each for the statement of that name, or for all.
 RecallCommands = tuple[tuple[str | None, RecallControl], ...]
 
 
 class StatementInput(NamedTuple):
-    """What a statement reads. `files` are those of its scans; None: the batch has no work for it. `ahead`: those ahead
-    of its watermark, if it looks at them."""
+    """The input of a statement. `files`: those of its scans; None: the batch has no work for it. `ahead`: those of
+    events ahead of its watermark, if it reads them."""
 
     input_range: InputRange
     files: Files | None
@@ -45,20 +45,20 @@ class StatementInput(NamedTuple):
 
 @dataclass
 class Batch:
-    """The work of one batch. `history`: reads history beside the batches; None: a step reads it itself."""
+    """The work of one batch. `history`: reads history in the background; None: a step reads it itself."""
 
     archive: Snapshots
     position: int
-    watermarks: dict[str, int]  # by stream: how far the batch goes
-    known_watermarks: dict[str, int]  # by stream of the log: how far it could go
-    arrivals: int | None  # the record up to whose arrivals it reads; None where it stops short of that
+    watermarks: dict[str, int]  # by stream: that of the batch
+    known_watermarks: dict[str, int]  # by stream of the log: the latest
+    arrivals: int | None  # the record up to whose arrivals it reads; None where it stops before
     history: HistoryReader | None = None
     recall_commands: RecallCommands = ()
     ranges: dict[str, InputRange] = field(default_factory=dict)  # by statement
     tasks: list[Task] = field(default_factory=list)
     shared: dict[SharedTask, InputRange] = field(default_factory=dict)
     files: dict[tuple[Extent, InputRange], tuple[FileSet, ...]] = field(default_factory=dict)  # by scan
-    # Of statements that are in step, by the identity of their input signature.
+    # Of statements in step, by the identity of their input signature.
     in_step: dict[int, InputRange] = field(default_factory=dict)
     inputs: dict[int, StatementInput] = field(default_factory=dict)
 
@@ -74,11 +74,11 @@ class Batch:
         return max((task.events for task in alike.values()), default=0)
 
     def split(self, task: SharedTask) -> None:
-        """The statements of a shared task continue one by one."""
+        """Plan the statements of a shared task one by one."""
         self.ranges |= dict.fromkeys(task.members.numbers, self.shared.pop(task))
 
     def files_of(self, scan: Scan, input_range: InputRange) -> tuple[FileSet, ...]:
-        """Looked up once for all statements that read the same."""
+        """Cached for all statements that read the same."""
         key = scan.extent, input_range
         files = self.files.get(key)
         if files is None:

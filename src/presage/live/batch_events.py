@@ -1,4 +1,4 @@
-"""The events of a batch as scans read them: every file is read once for all statements."""
+"""The events of a batch for the scans of all statements; every file is read once."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from presage.storage.event_reader import read_events
 if TYPE_CHECKING:
     from presage.live.tasks import Outcome, Task
 
-# From so many on, files are read whole and each takes its part.
+# With this many sources, files are read whole, and each source takes its part.
 SHARERS_PER_READ = 3
-# Source files of one scan: two scans with equal sources read the same events.
+# The source files of a scan; scans with equal sources read the same events.
 Source = tuple[tuple[str, tuple[str, ...], Any], ...]
 
 
 class BatchEvents:
-    """The events of a batch, each file read once with all the attributes that some statement wants; and the rows that
-    statements make for others, which run after them."""
+    """The events of a batch, each file read once with the attributes of all statements; and the rows of INSERT INTO
+    for the statements that read them, which run later in the batch."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._fresh: dict[str, list[pa.Table]] = {}  # by derived stream
-        self.broken: set[str] = set()  # derived streams that lack rows in this batch
+        self.broken: set[str] = set()  # derived streams with a failed producer in this batch
         self._wanted: dict[Source, dict[str, None]] = {}
         self._files: dict[Source, tuple[FileSet, ...]] = {}
         self._read: dict[Source, pa.Table] = {}
-        self._counted: dict[Source, dict[str, None]] = {}  # texts of which somebody counts each value
+        self._counted: dict[Source, dict[str, None]] = {}  # attributes whose distinct values are counted
         self._coded: dict[tuple[Source, str], pa.ChunkedArray] = {}
-        self._whole: dict[tuple[str, tuple[str, ...]], pa.Table] = {}  # files as they are, for many
+        self._whole: dict[tuple[str, tuple[str, ...]], pa.Table] = {}  # whole files, for several sources
         self._sharers: dict[tuple[str, tuple[str, ...]], list[Source]] = {}
         self._sources: dict[int, Source] = {}  # by the identity of a task's files, which live as long as the batch
         self._equal: dict[Source, Source] = {}
         self._counts: dict[int, int] = {}  # events of a task's files, by their identity as well
-        known = set[tuple[int, tuple[str, ...]]]()
+        seen = set[tuple[int, tuple[str, ...]]]()
         alike = {(id(task.files), id(task.ahead), id(task.program.reads)): task for task in tasks}
         for task in alike.values():
             scans = task.program.scans
             for scan, own in [*zip(scans, task.files, strict=True), *zip(scans, task.ahead or (), strict=False)]:
-                asked = id(own), scan.attributes
-                if asked in known:
+                key = id(own), scan.attributes
+                if key in seen:
                     continue
-                known.add(asked)
+                seen.add(key)
                 source = self._source_of(own)
                 self._files[source] = own
                 hidden = HIDDEN if scan.made else ()
@@ -70,12 +70,12 @@ class BatchEvents:
 
     def _source_of(self, files: tuple[FileSet, ...]) -> Source:
         if id(files) not in self._sources:
-            found = tuple((one.stream, one.paths, one.predicates) for one in files)
-            self._sources[id(files)] = self._equal.setdefault(found, found)
+            source = tuple((one.stream, one.paths, one.predicates) for one in files)
+            self._sources[id(files)] = self._equal.setdefault(source, source)
         return self._sources[id(files)]
 
     def take(self, program: Program, outcomes: Sequence[Outcome]) -> None:
-        """Keep the rows of an INSERT INTO for those that read its stream."""
+        """Keep the rows of an INSERT INTO for the readers of its stream."""
         assert program.into is not None
         stream = program.into.name
         if any(o.failure is not None or o.blocked for o in outcomes):
@@ -99,12 +99,13 @@ class BatchEvents:
         return self._read[source]
 
     def counted(self, source: Source, attribute: str) -> pa.ChunkedArray:
-        """The values of an attribute, as dictionaries where they could be read so."""
+        """The values of an attribute, dictionary-encoded where possible."""
         table = self.plain(source)
         return self._coded.get((source, attribute), table.column(attribute))
 
     def _events_of(self, files: FileSet, source: Source) -> pa.Table:
-        """Statements that began at different positions want different rows of the same files: those are read once."""
+        """The events of a file set. Statements with different start positions read different rows of the same files,
+        which are then read once."""
         wanted = list(self._wanted[source])
         whole = (files.stream, files.paths)
         sharers = self._sharers[whole]
@@ -117,7 +118,7 @@ class BatchEvents:
         return within(self._whole[whole], files.predicates).select(list(dict.fromkeys((SEQ, TIME, *wanted))))
 
     def _texts(self, files: FileSet, sources: Sequence[Source]) -> list[str]:
-        """What is read as dictionaries: texts whose values are counted anyhow."""
+        """The attributes to read dictionary-encoded: texts whose distinct values are counted."""
         names = dict.fromkeys(name for source in sources for name in self._counted[source])
         return [name for name in names if pa.types.is_string(files.schema.field(name).type)]
 
@@ -133,12 +134,12 @@ class BatchEvents:
         return self._made(task, source, scan) if scan.made else self._named(source, scan)
 
     def ahead_of(self, task: Task, program: Program, scan: Scan) -> pa.Table:
-        """What has arrived for a scan and lies beyond the clock."""
+        """The events of a scan that have arrived ahead of the watermark."""
         assert task.ahead is not None
         return self._named(self._source_of(task.ahead[_number(scan, program)]), scan)
 
     def _named(self, source: Source, scan: Scan) -> pa.Table:
-        """The events of a source as a scan yields them."""
+        """The events of a source under the column names of a scan."""
         if not source:
             return schema_of(scan.columns).empty_table()
         table = self.plain(source)
@@ -148,7 +149,7 @@ class BatchEvents:
     def of_parts(
         self, tasks: Sequence[Task], rows: Sequence[np.ndarray], names: Sequence[str]
     ) -> tuple[pa.Table, np.ndarray]:
-        """These columns of the events of tasks with one scan each, and where in them the rows of all are."""
+        """Columns of the events of tasks with one scan each, and the positions of the tasks' rows in them."""
         starts: dict[Source, int] = {}
         tables: list[pa.Table] = []
         end = 0
@@ -163,7 +164,7 @@ class BatchEvents:
         return table, places[0] if len(places) == 1 else np.concatenate(places)
 
     def _made(self, task: Task, source: Source, scan: Scan) -> pa.Table:
-        """Rows of other statements: older ones from the archive, and those of this batch."""
+        """Rows of other statements: from the archive, and those of this batch."""
         parts = [schema_of(scan.columns, scan.order).empty_table()]
         if source:
             parts.append(as_scanned(self.plain(source), scan, task.start + 1, task.inner_watermark))
@@ -171,12 +172,12 @@ class BatchEvents:
         return pa.concat_tables([part.cast(parts[0].schema) for part in parts])
 
     def _fresh_rows(self, task: Task, scan: Scan) -> list[pa.Table]:
-        """Those that were made in this batch and are due. One may have the very time that was reached before: its event
-        came late within that moment."""
+        """Rows of other statements in this batch, up to the watermark. A row may have exactly the time of the previous
+        watermark: its event arrived after others of that time."""
         return [as_scanned(made, scan, task.start, task.inner_watermark) for made in self._fresh.get(scan.stream, [])]
 
     def rows(self, task: Task) -> int:
-        """How many events a task takes in."""
+        """How many events a task reads."""
         read = self._counts.get(id(task.files))
         if read is None:
             sources = [self.source(task, i) for i in range(len(task.files))]
@@ -188,4 +189,4 @@ class BatchEvents:
 
 
 def _number(scan: Scan, program: Program) -> int:
-    return next(i for i, known in enumerate(program.scans) if known is scan)
+    return next(i for i, each in enumerate(program.scans) if each is scan)

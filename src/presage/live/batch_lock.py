@@ -1,7 +1,7 @@
-"""The lock of the live job: held by a batch, and by those who change statements between two batches.
+"""The lock of the live job: held by a batch, and by changes of statements between two batches.
 
-Those do not wait for a batch that takes long: they interrupt it. Each time that one is, the next wait is twice as long,
-so that batches end at last however often statements come and go.
+A change interrupts a batch that takes long. After each interruption the next wait is twice as long, so that batches
+complete however often statements are deployed and stopped.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# How long one who wants to change something waits for the batch that runs, before it is interrupted.
+# Seconds that a change waits for the running batch before it interrupts it.
 PATIENCE = 1.0
 AGAIN_SECONDS = 0.1
 
 
 class BatchLock:
-    """Reentrant. `interrupt` ends the step that runs now, if one does; `most`: the longest wait before that."""
+    """Reentrant. `interrupt` ends the running step, if there is one; `most`: the longest wait before that."""
 
     def __init__(self, interrupt: Callable[[], None], most: float) -> None:
         self._interrupt = interrupt
@@ -34,7 +34,7 @@ class BatchLock:
 
     @contextmanager
     def for_batch(self) -> Iterator[None]:
-        """Those who wait go first: where batch follows on batch they would wait for ever."""
+        """Waiting changes go first: consecutive batches would starve them."""
         if not self._lock._is_owned():  # type: ignore[attr-defined]
             with self._gate:
                 while self._waiting:

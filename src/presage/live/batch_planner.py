@@ -1,8 +1,8 @@
 """The batch planner: which statement reads which range of the log in the next batch.
 
-Statements that are in step share one offset, and one watermark per stream; the others have a position of their own and
-read slices until they have caught up. However large the backlog, a batch holds a bounded number of events: it is cut by
-time, at any moment that all streams have reached, while offsets need not be.
+Statements in step share one offset, and one watermark per stream; the others have a position of their own and read
+slices until they have caught up. A batch holds a bounded number of events: a large backlog is cut by event time, at a
+time that all streams have reached.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from presage.operators.recall.executor import RecallControl
 from presage.plan.nodes import Scan
 from presage.storage import FileSet, Log
 
-# The first batch of a backlog is small, so that its first rows come early; each that follows is twice as large.
+# The first batch of a backlog is small, so that its rows come early; each batch after it is twice as large.
 FIRST_ROWS = 65_536
-# About how many rows the filters of all statements let pass in one batch: a shared step holds them at once.
+# About how many rows pass the filters of all statements in one batch: a shared step holds them at once.
 MOST_TAKEN = 8_000_000
 
 
@@ -41,7 +41,7 @@ class BatchPlanner:
         self._producers = Producers(programs, self.output_watermark)
         self.rows_per_batch = rows_per_batch
         self._pace = FIRST_ROWS
-        self._pass_rate = 1.0  # an upper estimate of the share of events that a filter lets pass, from the last batch
+        self._pass_rate = 1.0  # an upper estimate of the selectivity of a filter, from the last batch
         self._cache: PlannerCache | None = None
         self._start_offsets = StartOffsets(log)
         self._equal: dict[InputSignature, InputSignature] = {}  # one object for all statements of a signature
@@ -56,7 +56,7 @@ class BatchPlanner:
         return self._in_step(program.streams if program is not None else frozenset())
 
     def output_watermark(self, statement: Statement) -> int:
-        """Up to when a statement whose rows lag behind their time has all of them out."""
+        """The watermark of the rows of a statement: it has emitted all rows up to this time."""
         own = statement.output_watermark
         return self.position_of(statement).watermark if own is None else own
 
@@ -67,10 +67,10 @@ class BatchPlanner:
             return 0
         if point.position > position.offset:
             return point.position - position.offset
-        # It has read up to the last offset, and stopped before the last time: events ahead of it are still to come.
+        # It has read up to the last offset, but not up to the watermark: events ahead of its own are left.
         program = self._programs[statement.number]
-        known = [point.watermarks.get(s) for s in program.streams]
-        watermark = min((NOTHING_KNOWN if w is None else w for w in known), default=NOTHING_KNOWN)
+        watermarks = [point.watermarks.get(s) for s in program.streams]
+        watermark = min((NOTHING_KNOWN if w is None else w for w in watermarks), default=NOTHING_KNOWN)
         left = InputRange(position, InputPosition(point.position, max(watermark, position.watermark)))
         return sum(files.rows for scan in program.scans for files in left.files(scan, self._log.archive))
 
@@ -82,7 +82,7 @@ class BatchPlanner:
 
     @property
     def _job_watermarks(self) -> Mapping[str, int]:
-        """By stream: how far the job has come."""
+        """By stream: the watermark that the job has reached."""
         watermarks: Mapping[str, int] = self._log.live.job.get("marks", {})
         return watermarks
 
@@ -91,8 +91,8 @@ class BatchPlanner:
     def plan(
         self, deployed: Sequence[Statement], history: HistoryReader | None = None, commands: RecallCommands = ()
     ) -> Batch | None:
-        """The next batch for the deployed statements; None if there is nothing to do. The very same list again means
-        that nothing of them has changed but their counters."""
+        """The next batch for the deployed statements; None if there is nothing to do. The same list object means that
+        only counters of them have changed."""
         cache = self._cached(deployed)
         if not cache.running:
             return None
@@ -114,20 +114,20 @@ class BatchPlanner:
     def _cached(self, deployed: Sequence[Statement]) -> PlannerCache:
         cache = self._cache
         if cache is None or cache.given is not deployed or self._start_offsets.are_passed(self._in_step):
-            cache = self._cache = self._look_at(deployed)
+            cache = self._cache = self._new_cache(deployed)
         return cache
 
-    def _look_at(self, given: Sequence[Statement]) -> PlannerCache:
+    def _new_cache(self, given: Sequence[Statement]) -> PlannerCache:
         deployed = [s for s in given if s.number in self._programs]
         running = self._producers.before_readers([s for s in deployed if s.status == RUNNING])
         self._equal = {}
         self._start_offsets.forget()
         signatures = {s.number: self._signature_of(s) for s in deployed}
-        # Many statements have one signature: its streams are looked at once.
+        # Many statements have one signature.
         streams = frozenset[str]().union(*(signature.streams for signature in self._equal))
         alike = {id(signatures[s.number]): s for s in running if s.own_position is None}
         if self._cache is None or len(running) > len(self._cache.running):
-            self._pass_rate = 1.0  # unknown of the new statements
+            self._pass_rate = 1.0  # unknown for the new statements
         shared = find_shared_groups(given, running, signatures, self._programs, self._least_members)
         together = {number for members, _ in shared for number in members.numbers}
         return PlannerCache(
@@ -144,13 +144,13 @@ class BatchPlanner:
         )
 
     def _new_batch(self, cache: PlannerCache, history: HistoryReader | None, commands: RecallCommands) -> Batch:
-        """A batch that goes as far as the log does, without work."""
+        """An empty batch up to the end of the log."""
         point, before = self._log.point, self._job_watermarks
         watermarks = {}
         for stream in cache.streams:
             if not is_derived_table(stream):
-                known = point.watermarks.get(stream)
-                watermarks[stream] = max(NOTHING_KNOWN if known is None else known, before.get(stream, NOTHING_KNOWN))
+                latest = point.watermarks.get(stream)
+                watermarks[stream] = max(NOTHING_KNOWN if latest is None else latest, before.get(stream, NOTHING_KNOWN))
         archive = Snapshots(self._log.archive)
         batch = Batch(archive, point.position, watermarks, dict(watermarks), point.arrivals, history, commands)
         if cache.reads_derived:
@@ -158,21 +158,21 @@ class BatchPlanner:
         return batch
 
     def _has_news(self, batch: Batch) -> bool:
-        """Whether something has arrived, or a watermark has advanced."""
+        """Whether events have arrived, or a watermark has advanced."""
         before = self._job_watermarks
         return self._log.live.job.get("arrivals") != batch.arrivals or any(
             before.get(stream) != watermark for stream, watermark in batch.watermarks.items()
         )
 
     def _next_limit(self, statements: int) -> int:
-        """How many events the batch may hold. The pace starts again, unless this batch leaves a backlog."""
+        """How many events the batch may hold. Resets the pace, which `_cut` raises if a backlog is left."""
         fitting = max(1, int(MOST_TAKEN / (statements * self._pass_rate)))
         limit = min(self.rows_per_batch, self._pace, fitting)
         self._pace = FIRST_ROWS
         return limit
 
     def learn(self, outcomes: Outcomes) -> None:
-        """A batch has been published: its filters tell how large the next may be."""
+        """Estimate the selectivity of filters from a published batch; it bounds the size of the next."""
         alone, together = outcomes
         statements = len(alone) + sum(len(shared.task.members.numbers) for shared in together)
         read = [*(outcome.rows_in for outcome in alone), *(rows for shared in together for rows in shared.rows_in)]
@@ -182,7 +182,7 @@ class BatchPlanner:
             self._pass_rate = min(1.0, 2 * (taken + 1) / (events * statements))
 
     def _cut(self, batch: Batch, cache: PlannerCache, limit: int) -> None:
-        """Let the statements in step read only the first part of a large backlog."""
+        """Limit the statements in step to the first part of a large backlog."""
         ranges = {s.number: self._range(s, batch) for s in cache.alike}
         cut = cut_within(self._file_sets(ranges, batch), limit)
         if cut is not None and any(input_range.end.watermark > cut for input_range in ranges.values()):
@@ -198,7 +198,7 @@ class BatchPlanner:
             self._producers.set_watermarks(batch, cache.deployed, before)
 
     def _plan_shared(self, batch: Batch, cache: PlannerCache) -> None:
-        """Statements that step as one: one task for all that read the same."""
+        """Plan shared execution: one part for all statements that read the same."""
         for members, groups in cache.shared:
             parts = []
             for start, stop, statement in groups:
@@ -206,11 +206,11 @@ class BatchPlanner:
                 if read.files is not None and read.advances:
                     parts.append(Part(start, stop, read.task(members.numbers[start], members.programs[start])))
             if parts:
-                # All of them read the same stream, equally far.
+                # All parts read the same stream up to the same position.
                 batch.shared[SharedTask(members, tuple(parts))] = read.input_range
 
     def _plan_catch_up(self, batch: Batch, cache: PlannerCache, statement: Statement, limit: int) -> None:
-        """The next slice of a statement that is behind."""
+        """Plan the next slice of a statement that is behind."""
         input_range = self._range(statement, batch)
         sets = self._file_sets({statement.number: input_range}, batch)
         cut = cut_within(sets, max(1, limit // cache.behind))
@@ -218,21 +218,21 @@ class BatchPlanner:
             input_range = InputRange(input_range.start, InputPosition(input_range.end.offset, cut))
             self._pace = 2 * limit
         self._add(batch, statement, self._input(batch, self._programs[statement.number], input_range))
-        # Readers of its rows come after it, and may go as far as it does.
+        # Readers of its rows come later in the batch, and may advance as far.
         if cache.reads_derived:
             self._producers.set_watermarks(batch, cache.deployed, self._job_watermarks)
 
     def _plan_in_step(self, batch: Batch, cache: PlannerCache, statement: Statement, news: bool) -> None:
         program, before = self._programs[statement.number], self._job_watermarks
         fed = program.reads_others and self._producers.feed(batch, statement)
-        # The last condition: a producer that was behind may have advanced the stream, before it in this loop.
+        # The last condition: a producer that was behind may have advanced the stream earlier in this loop.
         if news or fed or any(before.get(s) != batch.watermarks[s] for s in program.streams):
             read = self._input_in_step(batch, statement, cache.signatures[statement.number])
             if fed or read.end or read.advances:
                 self._add(batch, statement, read)
 
     def _plan_recall_turn(self, batch: Batch, statement: Statement) -> bool:
-        """Where a statement has nothing new to read, but history is still to be searched; whether it is so."""
+        """Plan a statement without new input whose recalls have history left to search; whether it was planned."""
         program = self._programs[statement.number]
         if not program.recalls or statement.number in batch.ranges or not self._has_recall_turn(statement, batch):
             return False
@@ -245,12 +245,12 @@ class BatchPlanner:
     # -- open recalls ----------------------------------------------------------------------------------
 
     def _has_recall_turn(self, statement: Statement, batch: Batch) -> bool:
-        """Whether a step could do something for its open recalls now."""
+        """Whether a step could advance its open recalls now."""
         reading = batch.history is not None and batch.history.is_busy(statement.number)
         return (statement.recalls_ready > 0 and not reading) or self._must_recall(statement, batch.recall_commands)
 
     def _recalls(self, statement: Statement, commands: RecallCommands = ()) -> bool:
-        """Whether it has recalls that are ready, commanded or overdue, or has yet to look at what was before it."""
+        """Whether it has recalls that are ready, commanded or overdue, or has not searched the past events yet."""
         ready = statement.recalls_ready > 0 and self._programs[statement.number].recalls
         return ready or self._must_recall(statement, commands)
 
@@ -258,16 +258,16 @@ class BatchPlanner:
         program = self._programs[statement.number]
         if not program.recalls:
             return False
-        known = self.position_of(statement).watermark != NOTHING_KNOWN
-        return bool(commands) or self.overdue(statement) or (program.looks_back and not statement.states and known)
+        begun = self.position_of(statement).watermark != NOTHING_KNOWN
+        return bool(commands) or self.overdue(statement) or (program.looks_back and not statement.states and begun)
 
     def overdue(self, statement: Statement) -> bool:
-        """Whether a recall of it has been suspended for too long."""
+        """Whether one of its recalls has been suspended for too long."""
         due = statement.recalls_due
         return due is not None and deployed_recalls.wall_clock() > due
 
     def awaits_recalls(self, statement: Statement, deployed: list[Statement]) -> bool:
-        """Whether it has rows to come without new events: of its own recalls, or of those whose rows it reads."""
+        """Whether rows follow without new events: from its own recalls, or from those of its producers."""
         if self._recalls(statement):
             return True
         read = sorted(filter(is_derived_table, self._programs[statement.number].streams))
@@ -279,12 +279,12 @@ class BatchPlanner:
             return True
         streams = {name for s in deployed for name in self._programs[s.number].streams if not is_derived_table(name)}
         before = self._job_watermarks
-        known = {name: before.get(name, NOTHING_KNOWN) for name in streams}
-        batch = Batch(Snapshots(self._log.archive), 0, dict(known), known, None)
+        reached = {name: before.get(name, NOTHING_KNOWN) for name in streams}
+        batch = Batch(Snapshots(self._log.archive), 0, dict(reached), reached, None)
         self._producers.set_watermarks(batch, deployed, before)
         return any(batch.watermarks[s] != before.get(s, NOTHING_KNOWN) for s in read)
 
-    # -- what a statement reads ------------------------------------------------------------------------
+    # -- the input of a statement ----------------------------------------------------------------------
 
     def _signature_of(self, statement: Statement) -> InputSignature:
         signature = self._programs[statement.number].signature
@@ -309,10 +309,10 @@ class BatchPlanner:
         scans: dict[tuple[object, ...], tuple[Scan, InputRange]] = {}
         for number, input_range in ranges.items():
             for scan in self._programs[number].scans:
-                # Of statements with different start offsets the first reads what the others do: an event counts once.
+                # Only the lowest of several start offsets counts: its scan covers the others.
                 key = scan.stream, scan.time, scan.until, scan.made, input_range
-                known = scans.get(key)
-                if known is None or (scan.after or 0) < (known[0].after or 0):
+                lowest = scans.get(key)
+                if lowest is None or (scan.after or 0) < (lowest[0].after or 0):
                     scans[key] = scan, input_range
         sets = {(id(files), read): files for scan, read in scans.values() for files in batch.files_of(scan, read)}
         return [(files, input_range) for (_, input_range), files in sets.items()]
@@ -327,7 +327,7 @@ class BatchPlanner:
     def _input(self, batch: Batch, program: Program, input_range: InputRange) -> StatementInput:
         watermark, end = input_range.end.watermark, False
         if program.upper is not None and program.ends is not None:
-            # Where the bound is included, events of that very time may still come when the watermark has reached it.
+            # Where the bound is included, events of exactly that time may still arrive at this watermark.
             watermark, end = min(watermark, program.upper), watermark >= program.ends
         if watermark == NOTHING_KNOWN:
             return StatementInput(input_range, None, watermark, end, False)
@@ -340,8 +340,8 @@ class BatchPlanner:
         return StatementInput(input_range, files, watermark, end, must_run, ahead)
 
     def _ahead(self, batch: Batch, program: Program, input_range: InputRange) -> Files | None:
-        """The files ahead of the watermark of a statement that predicts; None where they are still to be read slice by
-        slice, or hold more than a batch may: until then it gives settled rows only."""
+        """The files ahead of the watermark, for a statement that predicts; None while it reads a backlog, or if they
+        hold more than a batch may: then it emits no predictions."""
         if input_range.end.watermark < min(batch.known_watermarks[s] for s in program.streams):
             return None
         ahead = tuple(tuple(input_range.ahead(scan, batch.archive)) for scan in program.scans)

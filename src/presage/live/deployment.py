@@ -1,4 +1,4 @@
-"""The handle of a deployed statement: its status, rows, subscriptions, and its end."""
+"""The handle of a deployed statement: status, rows, subscriptions, stop and resume."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from presage.plan.picture import Picture
 
 Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
-# Rows that are made into dictionaries together: the first of many reach a subscriber early.
+# Rows that are converted to dictionaries at once, so that the first rows reach a subscriber early.
 ROWS_AT_ONCE = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Status:
-    """A statement at one moment. `lag`: events that have arrived and that it has not taken in yet, in any stream.
+    """A statement at one moment. `lag`: events that have arrived and that it has not read yet, in all its streams.
 
-    `partial_matches`: matches of its patterns that have begun and may still go on. `unknown_entities`: values that
-    should have named an entity, for a PATH, and named none that is known. `recalls_ready`, `recalls_suspended`: events
-    that wait for more of history, or for somebody who asks for it. `rows_kept`: the rows that its retention has left.
-    `particle_restarts`: steps at which no particle of PARTICLES could give the readings, so that they started anew.
-    `readings_ignored`: readings that its inference could not use, because no state can give them.
+    `partial_matches`: open partial matches of its patterns. `unknown_entities`: values that name no entity of the
+    knowledge bases where a PATH needs one. `recalls_ready`, `recalls_suspended`: events whose search of history
+    continues, or waits for a command. `rows_kept`: rows that its retention has not removed. `particle_restarts`: steps
+    at which no particle of PARTICLES explained the readings, so that all were drawn again. `readings_ignored`: readings
+    that its inference skipped, because no state emits them.
     """
 
     state: str  # running, catching up, waiting (for a statement that has failed), stopped, finished, failed
@@ -61,7 +61,7 @@ class Status:
     readings_ignored: int = 0
 
     def __getitem__(self, name: str) -> Any:
-        """A field by its name, for those who print or send them all."""
+        """A field by its name: a status is a mapping, too."""
         if name not in self.keys():
             raise KeyError(name)
         return getattr(self, name)
@@ -71,7 +71,7 @@ class Status:
 
 
 class Row(dict[str, Any]):
-    """A row for a subscriber. `id` is the same whenever the row is delivered again."""
+    """A row for a subscriber. Its `id` is the same at every delivery."""
 
     def __init__(self, values: dict[str, Any], identity: str) -> None:
         super().__init__(values)
@@ -79,8 +79,8 @@ class Row(dict[str, Any]):
 
 
 class Subscriber(Protocol):
-    """What a user holds of a subscription. `delivered`: rows of the statement that are done with; `goes_on`: whether
-    it takes those that follow."""
+    """The handle of a subscription. `delivered`: how many rows of the statement are delivered; `goes_on`: whether it
+    takes the rows that follow."""
 
     error: Exception | None
 
@@ -94,7 +94,7 @@ class Subscriber(Protocol):
 
 
 class Deployment:
-    """A deployed statement. It lives in the home: all handles of a name are equal."""
+    """A deployed statement. Its state is in the home: all handles of a name are equivalent."""
 
     def __init__(self, deployments: DeploymentRegistry, number: str) -> None:
         self._deployments = deployments
@@ -110,8 +110,8 @@ class Deployment:
 
     @property
     def warnings(self) -> tuple[QueryWarning, ...]:
-        """What `deploy` found worth telling: parts of the text that may mean something else, events that it missed. Of
-        a statement that was deployed before the home was opened there are none."""
+        """Warnings of `deploy`: ambiguous parts of the text, and events that arrived before. None for a statement that
+        was deployed before the home was opened."""
         return self._deployments.warnings.get(self._number, ())
 
     @property
@@ -121,38 +121,30 @@ class Deployment:
     @property
     def status(self) -> Status:
         statement, job = self._statement, self._deployments.job
-        place = job.position_of(statement)
+        position = job.position_of(statement)
         behind = statement.status == RUNNING and statement.own_position is not None
-        known = place.watermark != NOTHING_KNOWN
+        begun = position.watermark != NOTHING_KNOWN
         waits = statement.status == RUNNING and job.waits(statement)
+        copied = ("rows_in", "rows_out", "partial_matches", "unknown_entities", "recalls_ready", "recalls_suspended")
         return Status(
-            "waiting" if waits else "catching up" if behind else statement.status,
-            statement.rows_in,
-            statement.rows_out,
-            job.lag(statement),
-            _EPOCH + timedelta(microseconds=place.watermark) if known else None,
-            job.state_size(statement),
-            statement.partial_matches,
-            statement.error or self._deployments.trouble() or self._slow() or None,
-            place.offset,
-            statement.unknown_entities,
-            statement.recalls_ready,
-            statement.recalls_suspended,
-            statement.rows_out - statement.removed,
-            statement.particle_restarts,
-            statement.readings_ignored,
+            state="waiting" if waits else "catching up" if behind else statement.status,
+            lag=job.lag(statement),
+            watermark=_EPOCH + timedelta(microseconds=position.watermark) if begun else None,
+            state_size=job.state_size(statement),
+            last_error=statement.error or self._deployments.trouble() or self._slow() or None,
+            position=position.offset,
+            rows_kept=statement.rows_out - statement.removed,
+            **{name: getattr(statement, name) for name in (*copied, "particle_restarts", "readings_ignored")},
         )
 
     def _slow(self) -> str:
-        """What holds up the batch that runs now, if it takes more than a moment."""
-        slow = self._deployments.job.slow_step
-        if slow is None:
+        """The statement that delays the running batch, if its step takes long."""
+        job = self._deployments.job
+        if job.slow_step is None:
             return ""
-        number, seconds = slow
-        whose = (
-            f"statement '{self._deployments.job.statements[number].name}'" if number else "several statements together"
-        )
-        return f"a batch is running: {whose} for {seconds:.0f} s so far"
+        number, seconds = job.slow_step
+        which = f"statement '{job.statements[number].name}'" if number else "several statements together"
+        return f"a batch is running: {which} for {seconds:.0f} s so far"
 
     @property
     def retention(self) -> str | None:
@@ -162,31 +154,30 @@ class Deployment:
 
     @property
     def rows_out(self) -> int:
-        """How many rows it has made; as in the status, without looking at anything else."""
+        """How many rows it has made; cheaper than the whole status."""
         return self._statement.rows_out
 
     def why(self, limit: int = 20) -> list[ConditionReport]:
-        """The newest events of its streams, and for each which of its conditions it fulfils and which it does not."""
+        """The newest events of its streams, and for each the conditions that it fulfils or fails."""
         return self._deployments.inspector.why_not_conditions(self._number, limit)
 
     def why_event(self, number: int) -> list[Reasons]:
-        """What an event met in its patterns and sequences, and what kept it from making a row there; by the number of
-        the event's arrival."""
+        """Why an event made no row in its patterns and sequences; `number`: the event's sequence number."""
         return self._deployments.inspector.why_not_patterns(self._number, number)
 
     def trace(self) -> MatchTrace:
-        """The events of its matches; `follow` brings it up to date."""
+        """The trace of the events of its matches; `follow` brings it up to date."""
         return self._deployments.inspector.trace(self._number)
 
     def follow(self, trace: MatchTrace) -> None:
         self._deployments.inspector.follow(self._number, trace)
 
     def selects(self, limit: int = 200) -> list[Selected]:
-        """Which things its PATHs select, whatever events come."""
+        """The entities that its PATHs select, independent of events."""
         return self._deployments.inspector.selected(self._number, limit)
 
     def explain(self) -> str:
-        """What EXPLAIN says of the statement, and how it runs."""
+        """EXPLAIN of the statement, and how it runs."""
         return self._deployments.inspector.explain(self._number)
 
     def picture(self) -> Picture:
@@ -200,19 +191,17 @@ class Deployment:
 
     def results(self) -> Any:
         """All rows so far that are kept, in order: `.to_pandas()`, `.to_arrow()`, `.df`, or a loop over dicts."""
-        found = self._deployments.result(self.columns, self.table())
-        found.remarks = self._deployments.not_seen(self._number)
-        return found
+        return self._deployments.result(self.columns, self.table(), self._deployments.not_seen(self._number))
 
     def subscribe(
         self, callback: Callable[[Row], object], after: int = 0, *, name: str | None = None, on_error: str = "retry"
     ) -> Subscriber:
         """Call back with each row, in order, from a thread of its own; at least once, each row with its `id`.
 
-        `after`: how many of the statement's first rows to leave out; `status.rows_out` for those that are to come.
-        `name`: what the function has taken is kept in the home under this name, and after a restart the function that
-        is subscribed by it goes on there. Then a row at which it raises comes again, with growing pauses; `on_error`
-        'skip' leaves such rows out.
+        `after`: how many of the statement's first rows to skip; `status.rows_out` for new rows only.
+        `name`: makes the subscription durable: its position is stored in the home under this name, and after a restart
+        a function subscribed under it continues there. A row at which the function raises is retried with growing
+        pauses; with `on_error` 'skip' it is skipped.
         """
         if not isinstance(after, int) or after < 0:
             raise error("BAD_VALUE", what="after", found=after, expected="a number of rows, 0 or more")
@@ -231,13 +220,13 @@ class Deployment:
 
     @property
     def _subscriptions(self) -> list[Subscriber]:
-        # Kept beside the statement: this object may be one of many.
+        # In the registry: a statement may have many handles.
         return self._deployments.subscriptions.setdefault(self._number, [])
 
     def drain(self, timeout: float | None = None) -> None:
-        """Wait until all that has arrived so far is taken in and its rows are with the subscribers.
+        """Wait until all events that have arrived are read and their rows are delivered to subscribers.
 
-        Raises what stopped the statement, if something did, and a TIMEOUT after `timeout` seconds.
+        Raises STATEMENT_FAILED if the statement has failed, and a TIMEOUT after `timeout` seconds.
         """
         if any(subscription.is_me() for subscription in self._subscriptions):
             fix = "return from the function first: the rest follows"
@@ -250,7 +239,7 @@ class Deployment:
             raise error("STATEMENT_FAILED", name=self.name, why=self._statement.error)
 
     def stop(self, patience: float = 5.0) -> None:
-        """End the statement. It takes in what has arrived, unless a step takes too long; what it made stays.
+        """End the statement. It first reads all events that have arrived, unless a step takes too long; its rows stay.
 
         Its subscribers have `patience` seconds to take the last rows.
         """
@@ -262,7 +251,7 @@ class Deployment:
             subscription.cancel()
 
     def resume(self) -> None:
-        """Let a statement that failed go on from where it was."""
+        """Let a failed statement continue from its position."""
         self._deployments.resume(self._number)
 
     def __repr__(self) -> str:
@@ -273,19 +262,19 @@ class Deployment:
         return self._deployments.job.statements[self._number]
 
     def after(self, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
-        """(record, number of the first row, rows), batch by batch: from a row on, of records behind one that is known
-        to hold none of them; 0 if none is."""
+        """(record, number of the first row, rows), batch by batch, from a row on. `record`: the last record that is
+        known to hold none of them; 0 if none is."""
         archive, number = self._deployments.archive, int(self._number)
         yield from unpack(archive, number, self.columns, record, row, lambda: self.first_row)
 
     @property
     def first_row(self) -> int:
-        """The number of its first row that is kept: so many are gone, past its retention."""
+        """The number of its first row that retention has not removed."""
         return self._statement.removed
 
 
 class Subscription:
-    """Hands the rows of a statement to a function. An exception of the function ends it; `error` keeps it."""
+    """Calls a function with the rows of a statement. An exception of the function ends it, and is its `error`."""
 
     def __init__(self, deployment: Deployment, callback: Callable[[Row], object], after: int) -> None:
         self._deployment = deployment
@@ -298,7 +287,7 @@ class Subscription:
         self._thread.start()
 
     def cancel(self) -> None:
-        """Stop delivering. Rows that come later are not called back."""
+        """Stop the deliveries."""
         self._cancelled.set()
         changed = self._deployment._deployments.job.changed
         with changed:
@@ -311,11 +300,11 @@ class Subscription:
         return self._thread.is_alive() and not self._cancelled.is_set()
 
     def is_me(self) -> bool:
-        """Whether it is the subscriber's own function that asks."""
+        """Whether the caller is the subscriber's own function."""
         return threading.current_thread() is self._thread
 
     def wait(self, rows: int, until: float | None, strict: bool = True) -> None:
-        """Wait until so many rows of the statement are delivered, or none will be any more."""
+        """Wait until so many rows of the statement are delivered, or the subscription has ended."""
         changed = self._deployment._deployments.job.changed
         with changed:
             while self.delivered < rows and self.error is None and self._thread.is_alive():
@@ -336,12 +325,11 @@ class Subscription:
                         continue
                 self._deliver_all()
         except Exception as failure:
-            # Whatever a user's function raises must not go unseen, and must not stop the statement.
+            # An exception of a user's function is logged, and does not stop the statement.
             self.error = failure
             if getattr(failure, "code", None) != "ENGINE_CLOSED":
-                name = self._deployment.name
-                told = "a subscriber of '{statement}' failed and gets no more rows"
-                tell(WARNING, "SUBSCRIBER_FAILED", told, failure=failure, statement=name)
+                text = "a subscriber of '{statement}' failed and gets no more rows"
+                tell(WARNING, "SUBSCRIBER_FAILED", text, failure=failure, statement=self._deployment.name)
         finally:
             with changed:
                 changed.notify_all()
@@ -349,7 +337,7 @@ class Subscription:
     def _deliver_all(self) -> None:
         changed, name = self._deployment._deployments.job.changed, self._deployment.name
         for record, first, rows in self._deployment.after(self._record, self.delivered):
-            self.delivered = max(self.delivered, first)  # those before it are gone
+            self.delivered = max(self.delivered, first)  # retention has removed the rows before it
             for batch in rows.to_batches(max_chunksize=ROWS_AT_ONCE):
                 for i, values in enumerate(batch.to_pylist(), self.delivered):
                     if self._cancelled.is_set():
@@ -363,36 +351,16 @@ class Subscription:
 
 def show_statements(deployments: Mapping[str, Deployment]) -> Shown:
     """SHOW STATEMENTS."""
-    names = (
-        "name",
-        "state",
-        "rows_in",
-        "rows_out",
-        "lag",
-        "watermark",
-        "state_size",
-        "partial_matches",
-        "unknown_entities",
-        "recalls_ready",
-        "recalls_suspended",
-        "particle_restarts",
-        "readings_ignored",
-        "rows_kept",
-        "retention",
-        "last_error",
-        "text",
-    )
+    counters = ("state_size", "partial_matches", "unknown_entities", "recalls_ready", "recalls_suspended")
+    further = ("particle_restarts", "readings_ignored", "rows_kept", "retention", "last_error", "text")
+    names = ("name", "state", "rows_in", "rows_out", "lag", "watermark", *counters, *further)
     rows = []
     for name, deployment in deployments.items():
         status = deployment.status
-        known = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
-        figures = (status.rows_in, status.rows_out, status.lag, known, status.state_size, status.partial_matches)
-        further = (status.unknown_entities, status.recalls_ready, status.recalls_suspended)
-        inferred = (status.particle_restarts, status.readings_ignored)
-        kept = (status.rows_kept, deployment.retention or "")
-        rows.append(
-            (name, status.state, *figures, *further, *inferred, *kept, status.last_error or "", deployment.text)
-        )
+        values = {**status, "name": name, "text": deployment.text, "retention": deployment.retention or ""}
+        values["watermark"] = "" if status.watermark is None else format_timestamp(to_micros(status.watermark))
+        values["last_error"] = status.last_error or ""
+        rows.append(tuple(values[column] for column in names))
     return names, rows
 
 

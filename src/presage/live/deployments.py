@@ -1,4 +1,4 @@
-"""The registry of deployed statements: names, texts and the catalog on one side, the live job on the other."""
+"""The registry of deployed statements: between their names and texts in the catalog, and the live job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.analyze.warnings import tell_warnings, warnings_of
 from presage.declarations.derived_streams import reads
 from presage.errors import PresageError, QueryWarning, did_you_mean, error, located
 from presage.functions.constant_arguments import patterns_of_older_homes
@@ -27,8 +26,9 @@ from presage.model.catalog import Catalog, Moment
 from presage.model.text import Source, Span
 from presage.operators.knowledge.contexts import read_context
 from presage.plan.nodes import Field, Node
+from presage.select.warnings import tell_warnings, warnings_of
 from presage.storage import Archive, CatalogEntry, InUse, Log
-from presage.storage.catalog_codec import latest_knowledge, recall
+from presage.storage.catalog_codec import latest_knowledge, restore_declaration
 from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace
 
@@ -40,8 +40,8 @@ KIND = "statement"  # of entries in the catalog's log
 class DeploymentRegistry(Mapping[str, Deployment]):
     """The deployments of an engine, by name.
 
-    `result` makes what `Deployment.results` returns. `drive` lets batches run; without it `drain` runs them itself.
-    `trouble`: why batches fail. `subscribe`: a durable subscription by name, where there are sinks.
+    `result` makes the result of `Deployment.results`, from columns, rows and remarks. `drive` lets batches run; without
+    it `drain` runs them. `trouble`: why batches fail. `subscribe`: makes a durable subscription, where there are sinks.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         job: Job,
         compiler: StatementCompiler,
         relations: Callable[[], Mapping[str, pa.Table]],
-        result: Callable[[tuple[Field, ...], pa.Table], Any],
+        result: Callable[[tuple[Field, ...], pa.Table, tuple[str, ...]], Any],
         drive: Callable[[], None] | None = None,
         trouble: Callable[[], str | None] = lambda: None,
         subscribe: Callable[..., Subscriber] | None = None,
     ) -> None:
         self._log = log
-        self._compiler = compiler
+        self._compiler, self._workspace = compiler, compiler.workspace
         self._drive = drive
         self.job = job
         self.result = result
@@ -66,14 +66,10 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         self.warnings: dict[str, tuple[QueryWarning, ...]] = {}  # of statements deployed since the home was opened
         self.inspector = StatementInspector(log, job, compiler, relations, self.warnings)
         self._closed = False
-        self._refused: dict[str, str] = {}  # statements of an older version, and why they are not accepted any more
-
-    @property
-    def _workspace(self) -> Workspace:
-        return self._compiler.workspace
+        self._refused: dict[str, str] = {}  # statements of an older version, and why they are rejected now
 
     def close(self) -> None:
-        """End the subscriptions, and the waiting: no more rows will come."""
+        """End the subscriptions, and calls of `drain`."""
         self._closed = True
         with self.job.changed:
             self.job.changed.notify_all()
@@ -125,12 +121,12 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         return not_seen(self._log.archive, sorted(name for name in streams if not is_derived_table(name)))
 
     def delivered(self, number: str) -> int:
-        """How many rows of a statement all of its subscribers have."""
+        """How many rows of a statement all of its subscribers have received."""
         several = self.subscriptions.get(number, [])
         return min((s.delivered for s in several if s.goes_on), default=self.job.statements[number].rows_out)
 
     def in_use(self) -> InUse:
-        """What the deployed statements have still to read."""
+        """The positions from which the deployed statements still read."""
         return InUse(self.job.in_use())
 
     # -- deploy, stop, resume ------------------------------------------------------------------------
@@ -144,9 +140,9 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         if_absent: bool = False,
         source: Source | None = None,
     ) -> Deployment:
-        """Deploy a query. The same text under the same name is the statement that is deployed already; with `if_absent`
-        any text is. `retention`: microseconds for which its rows are kept; None: for ever, or as set before.
-        `source`: the text that the query was written in, for warnings."""
+        """Deploy a query. The same text under the same name gives the deployed statement; with `if_absent` any text
+        does. `retention`: microseconds for which its rows are kept; None: for ever, or as set before. `source`: the
+        text of the query, for warnings."""
         self._log.check_open()
         with self.job.between_batches():
             deployment = self._deploy(query, name, replaces, retention, if_absent, source)
@@ -167,7 +163,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         text = print_statement(settled)
         known = self.job.find(name) if name is not None else None
         if known is not None and known.status == FINISHED and known.text == text and not replaces:
-            return Deployment(self, known.number)  # it has its rows: the same bounds would give them once more
+            return Deployment(self, known.number)  # it has its rows: the same bounds would give the same
         known = known if known is not None and known.deployed else None
         if known is not None and if_absent:
             return Deployment(self, known.number)
@@ -195,7 +191,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
             draft = Statement("", chosen, text, since, print_statement(query), retention=retention)
             statement = self.job.deploy(draft, now, program, entry, known)
         except BaseException:
-            if set(self.job.statements) == numbers:  # else it is deployed, though something failed after that
+            if set(self.job.statements) == numbers:  # else it is deployed, and something failed after that
                 self._workspace.catalog = before
             raise
         self._warn(statement, query, source, program.plan)
@@ -204,7 +200,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
     def _warn(self, statement: Statement, query: s.Query, source: Source | None, plan: Node) -> None:
         """Keep and log the warnings of a statement that was just deployed."""
         warnings = [*warnings_of(query, source)] if source is not None else []
-        if statement.since is not None and query.within is None:  # WITHIN [now, ) says that it is meant
+        if statement.since is not None and query.within is None:  # WITHIN [now, ) is explicit
             missed = missed_events(plan, self.archive, statement.since.position, statement.name, query.span)
             warnings += [missed] if missed is not None else []
         self.warnings[statement.number] = tuple(each.in_source(source or Source("")) for each in warnings)
@@ -226,7 +222,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
             finally:
                 if not self.job.statements[number].deployed:
                     self._end_producer(statement, until)
-        # Readers of its rows do not wait for it any more.
+        # Readers of its rows no longer wait for it.
         self._run_batches()
 
     def resume(self, number: str) -> None:
@@ -235,7 +231,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         self._run_batches()
 
     def replay(self, entry: CatalogEntry) -> None:
-        """Apply an entry of the catalog's log: the statement is bound against the catalog of its time."""
+        """Apply an entry of the catalog's log; the statement is bound against the catalog as it was then."""
         number = entry.extra["number"]
         statement = self._workspace.parse(entry.text, entry.name).statements[0]
         assert isinstance(statement, s.Query)
@@ -255,18 +251,18 @@ class DeploymentRegistry(Mapping[str, Deployment]):
                 self._refused[number] = refused[0].render()
 
     def fail_refused(self) -> None:
-        """After the replay: statements that would not be accepted today fail where they are, the others continue."""
+        """After the replay: statements that are rejected now fail where they are, the others continue."""
         running = [n for n in self._refused if self.job.statements[n].status == RUNNING]
         if running:
             self.job.fail({number: self._refused[number] for number in running})
 
-    # -- changes of what statements use --------------------------------------------------------------
+    # -- changes of the catalog ----------------------------------------------------------------------
 
     def change_knowledge(self, after: Catalog, change: Callable[[], None]) -> None:
-        """Change knowledge between two batches: events that have arrived are read with the old, the rest with the new.
+        """Change knowledge between two batches: events that have arrived are read with the old knowledge.
 
-        `after` is the new catalog, `change` makes it durable and visible. Nothing changes if a deployed statement would
-        become invalid.
+        `after` is the new catalog, `change` makes it durable and visible. Raises without effect if a deployed statement
+        would become invalid.
         """
         with self.job.between_batches():
             affected = [
@@ -289,8 +285,8 @@ class DeploymentRegistry(Mapping[str, Deployment]):
     def _cannot_continue(self, statement: Statement, program: Program) -> str:
         """Why a statement cannot continue from its state with the new knowledge; empty if it can."""
         if program.fingerprint != self.job.programs[statement.number].fingerprint:
-            return "it asks for other attributes now"
-        return "its windows hold pairs that were made by what was known before" if program.joins_knowledge else ""
+            return "it needs other attributes now"
+        return "its windows hold pairs that were joined by the old knowledge" if program.joins_knowledge else ""
 
     def _compile_with(self, affected: list[Statement], after: Catalog) -> dict[str, Program]:
         """The programs of statements against another catalog."""
@@ -308,7 +304,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         return programs
 
     def refuse_if_used(self, statement: s.Drop) -> None:
-        """What a deployed statement reads cannot be dropped."""
+        """Raise if a deployed statement uses what is dropped."""
         users = self.users(statement.name) if statement.kind != "statement" else []
         if users:
             raise error("IN_USE", statement.span, name=statement.name, users=", ".join(f"'{u}'" for u in users))
@@ -349,7 +345,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
             with self.job.changed:
                 wait = RETRY_SECONDS if until is None else min(RETRY_SECONDS, max(0.01, until - time.monotonic()))
                 if not self.job.caught_up(number, arrivals) and not self.job.changed.wait(wait):
-                    # Spark may have ended the query that calls the job.
+                    # Spark may have ended the streaming query.
                     again = True
             if again:
                 self._run_batches()
@@ -374,10 +370,10 @@ class DeploymentRegistry(Mapping[str, Deployment]):
 def restore_catalog(
     log: Log, workspace: Workspace, deployments: DeploymentRegistry, relations: dict[str, pa.Table]
 ) -> None:
-    """Replay the catalog's log of a home: its declarations and statements; `relations` get their rows."""
+    """Replay the catalog's log of a home: its declarations and statements; fills `relations`."""
     entries = list(log.catalog_entries())
     home, latest = log.home.path, latest_knowledge(entries)
-    # What was accepted once is declared again, whatever has been refused since.
+    # Declarations of older versions are accepted, even if new ones like them are rejected.
     with patterns_of_older_homes():
         for entry in entries:
             if entry.kind == KIND:
@@ -387,7 +383,7 @@ def restore_catalog(
             with located(script.source):
                 for statement in script.statements:
                     workspace.catalog = workspace.declare(statement, again=True)
-            workspace.catalog, tables = recall(home, workspace.catalog, entry, latest, read_context)
+            workspace.catalog, tables = restore_declaration(home, workspace.catalog, entry, latest, read_context)
             relations |= tables
     deployments.fail_refused()
 
@@ -398,19 +394,19 @@ def _moment(content: Any) -> Moment:
     return moment
 
 
-def _other_text(name: str | None, was: str, says: str, span: Span) -> PresageError:
-    """Of a name that is deployed with another text: the first line in which they differ."""
-    lines = zip_longest(was.splitlines(), says.splitlines(), fillvalue="")
-    before, here = next((pair for pair in lines if pair[0] != pair[1]), (was, says))
-    difference = f", and this says something else: it has '{before or 'nothing'}' where this has '{here or 'nothing'}'"
+def _other_text(name: str | None, deployed: str, new: str, span: Span) -> PresageError:
+    """The error for a name that is deployed with another text; shows the first line in which they differ."""
+    lines = zip_longest(deployed.splitlines(), new.splitlines(), fillvalue="")
+    before, here = next((pair for pair in lines if pair[0] != pair[1]), (deployed, new))
+    difference = f" with another text: it has '{before or 'nothing'}' where this has '{here or 'nothing'}'"
     fix = "choose another name, stop it, or deploy with replace=True, which ends it and keeps its rows"
     return error("ALREADY_DECLARED", span, name=name, kind="statement", difference=difference, fix=fix)
 
 
 def _checked(name: object) -> str:
-    """A name that can be shown, typed and stored."""
-    fit = isinstance(name, str) and name.strip() == name and 0 < len(name) <= MOST_CHARACTERS and name.isprintable()
-    if not fit:
+    """A name that can be displayed, typed and stored."""
+    valid = isinstance(name, str) and name.strip() == name and 0 < len(name) <= MOST_CHARACTERS and name.isprintable()
+    if not valid:
         shown = repr(name) if len(repr(name)) <= MOST_CHARACTERS else f"{repr(name)[:40]}…"
         expected = f"a text of 1 to {MOST_CHARACTERS} printable characters, without blanks at its ends"
         raise error("BAD_VALUE", what="the name of a statement", found=shown, expected=expected)

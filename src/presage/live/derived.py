@@ -1,8 +1,8 @@
-"""The archive of a derived stream: rows of a deployed INSERT INTO as events, and events as a scan reads them.
+"""The archive of a derived stream: converts rows of a deployed INSERT INTO to events, and events to rows of a scan.
 
 Beside its attributes a row has its position in the order of events: the event that caused it (`_cause`), the number of
-its statement (`_maker`) and its number among the rows of that event (`_place`). So every reader, live or bounded, sees
-the rows in one order.
+its statement (`_maker`) and its number among the rows of that event (`_place`). So every reader, live or bounded, reads
+the rows in the same order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ def derived_table(stream: str) -> str:
 
 
 def is_derived_table(stream: str) -> bool:
-    """Whether the name is that of such a table."""
     return stream.startswith(DERIVED)
 
 
@@ -43,9 +42,9 @@ def archived_schema(event_type: EventType) -> pa.Schema:
 
 
 def archived_rows(rows: pa.Table, event_type: EventType, maker: int) -> pa.Table:
-    """Rows of one batch, in order, as events; null where the statement has no such attribute. Without SEQ.
+    """Rows of one batch, in order, as events without SEQ; null where the statement has no such attribute.
 
-    A maker whose rows have a time of their own is given as a negative number: their order is not that of their time.
+    `maker` is negative for a statement whose rows have a time of their own: they are not in the order of time.
     """
     made = set(rows.column_names)
     own_time = event_type.event_time if event_type.event_time in made else "at"
@@ -56,7 +55,7 @@ def archived_rows(rows: pa.Table, event_type: EventType, maker: int) -> pa.Table
     columns[CAUSE] = rows[SEQ]
     columns[MAKER] = pa.array(np.full(rows.num_rows, maker, np.int64))
     columns[PLACE] = pa.array(_places(rows[TIME].to_numpy(), rows[SEQ].to_numpy()))
-    # A row without a time is no event.
+    # Drops rows without a time.
     table = pa.table(columns)
     return table.filter(table[TIME].is_valid()).cast(_unnumbered(event_type))
 
@@ -65,10 +64,12 @@ def no_rows(event_type: EventType) -> pa.Table:
     return _unnumbered(event_type).empty_table()
 
 
-def as_scanned(table: pa.Table, scan: Scan, after: int, clock: int) -> pa.Table:
-    """Archived rows as a scan yields them: those with a time from `after` to `clock`, both included."""
+def as_scanned(table: pa.Table, scan: Scan, after: int, watermark: int) -> pa.Table:
+    """Archived rows as rows of a scan: those with a time from `after` to `watermark`, both included."""
     times = table[TIME].cast(pa.int64()) if table.schema.field(TIME).type == MOMENT else table[TIME]
-    keep = pc.and_(pc.greater(table[MAKER], 0), pc.and_(pc.greater_equal(times, after), pc.less_equal(times, clock)))
+    keep = pc.and_(
+        pc.greater(table[MAKER], 0), pc.and_(pc.greater_equal(times, after), pc.less_equal(times, watermark))
+    )
     if scan.time.low is not None:
         keep = pc.and_(keep, pc.greater_equal(times, scan.time.low))
     if scan.time.high is not None:
@@ -83,7 +84,7 @@ def _unnumbered(event_type: EventType) -> pa.Schema:
 
 
 def _places(times: np.ndarray, causes: np.ndarray) -> np.ndarray:
-    """0, 1, 2 … among the rows of one event, or of one moment of a timer."""
+    """0, 1, 2 … among the rows of one event, or of one time of a timer."""
     at = np.arange(len(times), dtype=np.int64)
     starts = np.ones(len(times), np.bool_)
     starts[1:] = (times[1:] != times[:-1]) | (causes[1:] != causes[:-1])

@@ -1,7 +1,7 @@
 """A pause of Python's garbage collector during a batch of many statements.
 
-Such a batch makes thousands of objects without cycles, which trigger collections of everything that the statements are
-made of: with a thousand statements one batch in eight took five times as long as the others.
+Such a batch makes thousands of objects without cycles, which trigger full collections: with a thousand statements one
+batch in eight took five times as long as the others.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Fewer statements make too few objects for it to matter.
+# Batches of fewer statements make too few objects.
 MANY_STATEMENTS = 64
 _LOCK = threading.Lock()
-_batches = 0  # that run now, of all engines of this process
+_batches = 0  # running now, of all engines of this process
 _was_enabled = False
 
 

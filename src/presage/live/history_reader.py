@@ -1,4 +1,4 @@
-"""The thread that searches history for recalls, beside the batches."""
+"""The background thread that searches history for recalls."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ class HistoryReader:
         self._open: dict[str, Future[object]] = {}
 
     def read(self, number: str, work: Callable[[], T]) -> Future[T]:
-        """For the statement of that number."""
         future = self._pool.submit(work)
         self._open[number] = future  # type: ignore[assignment]
         future.add_done_callback(lambda _: self._wake())
         return future
 
     def is_busy(self, number: str) -> bool:
-        """Whether a search of that statement is not done yet."""
+        """Whether a search of that statement is running or queued."""
         future = self._open.get(number)
         return future is not None and not future.done()
 
     def close(self) -> None:
-        """Waits for the search that runs; those in the queue are cancelled."""
+        """Wait for the running search; cancel those in the queue."""
         self._pool.shutdown(wait=True, cancel_futures=True)

@@ -1,13 +1,14 @@
 """Input positions, and the range of the log between two of them with the files that hold its events.
 
 A statement at (offset, watermark) has read every event that arrived up to the offset and whose time is at most the
-watermark. Up to (offset', watermark') it reads those that arrived since, up to the new watermark, and those that had
-arrived and were ahead of the old watermark. Nothing is buffered: the log itself is where events wait for their time,
-and where a statement that predicts finds them.
+watermark. Up to (offset', watermark') it reads the events that arrived since, up to the new watermark, and earlier
+arrivals between the two watermarks. Nothing is buffered: events ahead of the watermark stay in the log, where a
+statement that predicts reads them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ class InputRange:
     end: InputPosition
 
     def files(self, scan: Scan, archive: Archive | Snapshots) -> list[FileSet]:
-        """The files that hold what a scan has to read; at most two sets, which share no event."""
+        """The files of a scan's events in the range; at most two sets, which share no event."""
         if self.end.watermark == NOTHING_KNOWN:
             return []
         if scan.made:
@@ -52,22 +53,22 @@ class InputRange:
         low, high = scan.time.low, self.end.watermark + 1
         if scan.time.high is not None:
             high = min(high, scan.time.high)
-        found = []
+        sets = []
         if last > first:
-            found.append(archive.snapshot(scan.stream, last, low, high, first))
+            sets.append(archive.snapshot(scan.stream, last, low, high, first))
         waiting = min(self.start.offset, last)
         if waiting > (scan.after or 0) and self.end.watermark > self.start.watermark:
             low = self.start.watermark + 1 if low is None else max(low, self.start.watermark + 1)
-            # Mostly nothing waits: one lookup without a start offset answers for all statements.
+            # Mostly nothing waits: one cached lookup without a start offset serves all statements.
             if archive.snapshot(scan.stream, waiting, low, high, None).paths:
-                found.append(archive.snapshot(scan.stream, waiting, low, high, scan.after))
-        return [files for files in found if files.paths]
+                sets.append(archive.snapshot(scan.stream, waiting, low, high, scan.after))
+        return [files for files in sets if files.paths]
 
     def ahead(self, scan: Scan, archive: Archive | Snapshots, since: int | None = None) -> list[FileSet]:
-        """The files that hold what has arrived for a scan and is ahead of the watermark; `since`: only what arrived
-        after that offset."""
+        """The files of a scan's events that have arrived ahead of the watermark; `since`: only those that arrived after
+        that offset."""
         last = self.end.offset if scan.until is None else min(self.end.offset, scan.until)
-        first = max((known for known in (scan.after, since) if known is not None), default=None)
+        first = max((offset for offset in (scan.after, since) if offset is not None), default=None)
         low, high = self.end.watermark + 1, scan.time.high
         low = low if scan.time.low is None else max(low, scan.time.low)
         if last <= (first or 0) or (high is not None and low >= high):
@@ -76,7 +77,7 @@ class InputRange:
         return [files] if files.paths else []
 
     def _made_files(self, scan: Scan, archive: Archive | Snapshots) -> list[FileSet]:
-        """Rows of other statements from before this batch, ahead of the old watermark; later ones are in memory."""
+        """The files of rows of other statements, up to the previous batch; those of this batch are in memory."""
         table = derived_table(scan.stream)
         low, high = self.start.watermark + 1, self.end.watermark + 1
         if low >= high or not archive.holds(table):
@@ -88,31 +89,31 @@ class InputRange:
 
 
 class Snapshots:
-    """An archive with its answers cached for the length of one batch."""
+    """An archive whose snapshots are cached for one batch."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._found: dict[tuple[str, int, int | None, int | None, int | None], FileSet] = {}
+        self._cache: dict[tuple[str, int, int | None, int | None, int | None], FileSet] = {}
 
     def holds(self, stream: str) -> bool:
         return self._archive.holds(stream)
 
     def snapshot(self, stream: str, last: int, low: int | None, high: int | None, first: int | None) -> FileSet:
         key = stream, last, low, high, first
-        if key not in self._found:
-            self._found[key] = self._archive.snapshot(*key)
-        return self._found[key]
+        if key not in self._cache:
+            self._cache[key] = self._archive.snapshot(*key)
+        return self._cache[key]
 
 
-def cut_within(found: Sequence[tuple[FileSet, InputRange]], limit: int) -> int | None:
-    """A time up to which the ranges hold about `limit` events, as far as statistics tell; None if they hold no more.
+def cut_within(sets: Sequence[tuple[FileSet, InputRange]], limit: int) -> int | None:
+    """A time up to which the ranges hold about `limit` events, by the files' statistics; None if they hold no more.
 
     At least one range makes progress: each counts from its own start to its own end.
     """
-    if sum(files.rows for files, _ in found) <= limit:
+    if sum(files.rows for files, _ in sets) <= limit:
         return None
     pieces = []
-    for files, input_range in found:
+    for files, input_range in sets:
         for first, last, count in files.spans:
             begin, end = max(first, input_range.start.watermark + 1), min(last, input_range.end.watermark)
             if begin <= end:
@@ -120,15 +121,10 @@ def cut_within(found: Sequence[tuple[FileSet, InputRange]], limit: int) -> int |
     low, high = min((p[0] for p in pieces), default=0) - 1, max((p[1] for p in pieces), default=0)
     if _rows_up_to(pieces, high) <= limit:
         return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _rows_up_to(pieces, middle) <= limit:
-            low = middle
-        else:
-            high = middle
-    return high
+    times = range(low + 1, high)
+    return low + 1 + bisect_left(times, True, key=lambda time: _rows_up_to(pieces, time) > limit)
 
 
 def _rows_up_to(pieces: Sequence[tuple[int, int, float]], time: int) -> float:
-    """Events up to a time, if those of a file are spread evenly over its time."""
+    """An estimate of the events up to a time: those of a file are evenly distributed over its time."""
     return sum(density * (min(end, time) - begin + 1) for begin, end, density in pieces if begin <= time)

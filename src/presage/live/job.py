@@ -1,9 +1,9 @@
 """The live job: as the log grows, every deployed statement reads what is new, batch by batch.
 
 A batch reads a range of the log, steps the statements, writes their new states to new files, and publishes states, rows
-and position in one record of the journal. That record is the whole of exactly-once: before it nothing has happened,
-after it all has. A statement that is not where the others are (it begins with history, or its state was lost) catches
-up in slices beside them and joins them at a position.
+and position in one record of the journal. The record makes the batch atomic: before it nothing has happened, after it
+all has. A statement that is not in step with the others (it begins with history, or its state was lost) catches up in
+slices and joins them at a position.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from presage.columnar.evaluate import Evaluator, Fallback
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live import results
 from presage.live.batch import Batch, RecallCommands
-from presage.live.batch_counts import BatchCounts
 from presage.live.batch_lock import PATIENCE, BatchLock
 from presage.live.batch_planner import BatchPlanner
-from presage.live.commit_draft import CommitDraft, DraftBuilder
+from presage.live.commit_draft import BatchCounts, CommitDraft, DraftBuilder
 from presage.live.derived import archived_schema, derived_table
 from presage.live.gc_pause import gc_paused
 from presage.live.history_reader import HistoryReader
@@ -35,7 +34,7 @@ from presage.live.meters import Meters
 from presage.live.program import Program
 from presage.live.runner import STATE_BYTES, CompiledStatement, Runner
 from presage.live.shared_execution import LEAST_MEMBERS
-from presage.live.state_store import StateStore
+from presage.live.state_store import SHARED_KEY, StateStore
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
 from presage.live.statement_update import NO_STATE, wall_clock
 from presage.live.step_thread import SECONDS_PER_BATCH, BatchInterruptedError, StepOverdueError, StepThread, too_slow
@@ -47,12 +46,11 @@ from presage.operators.recall.executor import OpenRecall, RecallControl, recalls
 from presage.storage import Log, failpoints
 from presage.storage.home import DERIVED, RESULTS
 
-# The most events of one batch, as far as the files' statistics tell: the first rows come early, and memory stays
-# bounded, however large the backlog.
+# The most events of one batch, by the files' statistics: bounds memory and the latency of the first rows in a backlog.
 ROWS_PER_BATCH = 500_000
-# A batch of more events runs in Spark's workers, if its statements or their keys are independent.
+# A larger batch runs in Spark's workers, if its statements or their keys are independent.
 ROWS_ON_DRIVER = 1_000_000
-# A statement that is stopped first reads what has arrived, unless a batch takes longer than this.
+# A stopped statement first reads all arrivals, unless a batch takes longer than this.
 FINISH_SECONDS = 3.0
 
 Statements = Mapping[str, Statement]  # by number
@@ -66,7 +64,7 @@ class Job:
         log: Log,
         relations: Callable[[], Mapping[str, pa.Table]],
         event_type: Callable[[str], EventType],
-        foreign: Callable[[], Fallback] | None = None,
+        fallback: Callable[[], Fallback] | None = None,
         histories: Callable[[Any], Any] | None = None,
         workers: Workers | None = None,
         rows_per_batch: int = ROWS_PER_BATCH,
@@ -79,7 +77,7 @@ class Job:
     ) -> None:
         self._log = log
         self._relations, self._event_type = relations, event_type
-        self._foreign, self._histories = foreign, histories
+        self._fallback, self._histories = fallback, histories
         self._refreshed = refreshed  # wall time of the last change of a knowledge base
         self._step_thread = StepThread()
         self._lock = BatchLock(self._step_thread.interrupt, seconds_per_batch)
@@ -88,17 +86,17 @@ class Job:
         self.changed = threading.Condition()
         self.meters = Meters()
         self._unsettled = False  # the last record may not be applied
-        self._identity, self._changes = uuid.uuid4().hex, 0  # of the knowledge bases' content
+        self._identity, self._changes = uuid.uuid4().hex, 0  # version of the knowledge bases
         self.programs: dict[str, Program] = {}
-        self._planned: list[Statement] | None = None  # the deployed ones as the planner has them; None: changed
+        self._planned: list[Statement] | None = None  # the deployed statements in the planner's cache; None: changed
         self._compiled: dict[str, CompiledStatement] = {}
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
         self._reached = log.live.job.get("arrivals", 0)  # the record up to whose arrivals the statements have read
         self.planner = BatchPlanner(log, self.programs, rows_per_batch, least_members)
         self._store = StateStore(log.home, self.statements, self._shared_states)
         self._store.sweep()
-        known = self.statements, self.programs
-        self._drafts = DraftBuilder(*known, self.planner, self._store, event_type, self.can_repeat)
+        deployed = self.statements, self.programs
+        self._drafts = DraftBuilder(*deployed, self.planner, self._store, event_type, self.can_repeat)
         chains, is_shared = self._store.chains, self._has_shared_state
         self._dispatcher = TaskDispatcher(log.home, workers, rows_on_driver, parallelism, relations, chains, is_shared)
         self._runner = self._new_runner()
@@ -107,30 +105,30 @@ class Job:
 
     @property
     def moment(self) -> Moment:
-        """The end of the log now."""
+        """The current end of the log."""
         point = self._log.point
         return Moment(point.position, {n: w for n, w in point.watermarks.items() if not n.startswith("#")})
 
     def between_batches(self) -> AbstractContextManager[None]:
-        """No batch runs while this is held: reads and changes are atomic. A batch that takes long is interrupted
-        without effect, and starts again afterwards."""
+        """Excludes batches: reads and changes are atomic. A batch that takes long is interrupted without effect, and
+        restarted afterwards."""
         return self._lock.between_batches()
 
     def leave(self) -> None:
-        """No batch follows; the one that runs has a moment to end, else it is interrupted without effect."""
+        """Run no more batches; a running batch that takes long is interrupted without effect."""
         self._closed = True
         with self.between_batches():
             pass
 
     @property
     def slow_step(self) -> tuple[str, float] | None:
-        """The statement whose step takes more than a moment (empty: several together), and for how long."""
+        """The statement whose step takes long (empty: several together), and its seconds so far."""
         deadline = self._step_thread.deadline
         seconds = 0.0 if deadline is None else time.monotonic() - deadline.since
         return None if deadline is None or seconds < PATIENCE else (deadline.number, seconds)
 
     def reached(self, statement: Statement) -> Moment:
-        """Up to where the rows of a statement are out, as a moment of its streams."""
+        """Up to where a statement has emitted its rows, as a moment of its streams."""
         offset, watermark = astuple(self.position_of(statement))
         if self.programs[statement.number].lags:
             # Rows of events that it has read may still wait for recalls.
@@ -180,7 +178,7 @@ class Job:
                 streams=sorted(program.streams),
             )
             job: dict[str, Any] = {"next": int(number) + 1}
-            if not together:  # no statement needs what lies between: the job starts here
+            if not together:  # no statement needs earlier events: the job starts here
                 known = {name: time for name, time in now.watermarks.items() if time is not None}
                 job |= {"position": now.position, "marks": known, "arrivals": -1}
             changes = {number: statement.to_json()}
@@ -204,7 +202,7 @@ class Job:
             if not statement.deployed:
                 return
             changes = self._stopping(statement)
-            # A batch must follow: statements that read its rows do not wait for it any more.
+            # A batch must follow: readers of its rows no longer wait for it.
             self._record("stop", {"job": {"arrivals": -1}, "statements": changes}, catalog=catalog)
             self._forget(number)
             self._notify()
@@ -221,7 +219,7 @@ class Job:
                     tell(WARNING, "STOPPED_EARLY", text, statement=self.statements[number].name)
                     return
             if self.programs[number].lags and self.statements[number].recalls_suspended:
-                # No command will resume them, and rows of later events wait for them.
+                # No command can resume them, and rows of later events wait for them.
                 name, recalls = self.statements[number].name, self.open_recalls(number)
                 cancel = tuple((name, RecallControl("cancel", recall.task.event)) for recall in recalls)
                 self.command_recalls(cancel, time.monotonic() + FINISH_SECONDS)
@@ -234,7 +232,7 @@ class Job:
             self.advance(until=until, commands=commands)
 
     def open_recalls(self, number: str) -> list[OpenRecall]:
-        """The events of a statement that wait for more of history."""
+        """The events of a statement whose search of history is not complete."""
         with self._lock:
             program, statement = self.programs.get(number), self.statements[number]
             if program is None or not (program.recalls and statement.deployed and statement.states):
@@ -243,7 +241,7 @@ class Job:
             return [recall for state in states.values() for recall in recalls_of(state)]
 
     def catch_up(self, number: str) -> None:
-        """Let a statement read all that has arrived by now."""
+        """Let a statement read all arrivals."""
         with self._lock:
             arrivals = self._log.point.arrivals
             while not self.caught_up(number, arrivals) and self.advance():
@@ -302,26 +300,26 @@ class Job:
         return self.planner.lag(statement) if statement.deployed else 0
 
     def waits(self, statement: Statement) -> bool:
-        """Whether a statement whose rows it reads, or would, has failed."""
+        """Whether a producer of its input has failed."""
         streams = self.programs[statement.number].streams
         failed = [s for s in self.statements.values() if s.status == FAILED]
         tables = {derived_table(self.programs[s.number].insert_into or "") for s in failed}
         return not tables.isdisjoint(streams)
 
     def caught_up(self, number: str, arrivals: int) -> bool:
-        """Whether a statement has read all that had arrived by a record, or never will."""
+        """Whether a statement has read all arrivals up to a record, or has ended."""
         # In this order: the statement must not be older than the record that the job has reached.
         reached, statement = self._reached, self.statements[number]
-        there = statement.own_position is None and reached >= arrivals
-        return statement.status != RUNNING or (there and not self.planner.awaits_recalls(statement, self._deployed()))
+        in_step = statement.own_position is None and reached >= arrivals
+        return statement.status != RUNNING or (in_step and not self.planner.awaits_recalls(statement, self._deployed()))
 
     @property
     def overdue(self) -> bool:
-        """Whether a suspended recall has to be given up."""
+        """Whether a suspended recall is past its deadline."""
         return any(self.planner.overdue(s) for s in self.statements.values() if s.status == RUNNING)
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
-        """By stream: (offset, watermark) of each statement that reads it, or will once it is resumed."""
+        """By stream: (offset, watermark) of each statement that reads it, failed ones included."""
         positions: dict[str, list[tuple[int, int | None]]] = {}
         for statement in self._deployed():
             position = self.position_of(statement)
@@ -348,7 +346,7 @@ class Job:
     def advance(
         self, history: HistoryReader | None = None, until: float | None = None, commands: RecallCommands = ()
     ) -> bool:
-        """Run one batch; False if there was nothing to do. `history` reads history beside the batches; without it, the
+        """Run one batch; False if there was nothing to do. `history` reads history in the background; without it, the
         batch does. `until`: a monotonic time; a batch that takes longer has no effect."""
         with self._lock.for_batch(), gc_paused(len(self.programs)):
             self._interrupted = False
@@ -372,7 +370,7 @@ class Job:
         return advanced
 
     def _run_batch(self, history: HistoryReader | None, until: float | None, commands: RecallCommands) -> bool:
-        # A function of its own: the objects of a batch are freed before the garbage collector is on again.
+        # A separate function: the objects of a batch are freed before the garbage collector is enabled again.
         batch = self._plan(history, commands)
         if batch is None:
             return False
@@ -382,35 +380,33 @@ class Job:
         outcomes = self._step_thread.run(run, runner.deadline, until)
         self._publish(batch, outcomes)
         self._lock.was_published()
-        self._runner.one_by_one = False
+        if self._runner.one_by_one:
+            self._runner = self._new_runner()
         self.planner.learn(outcomes)
         self.meters.batch(time.perf_counter() - started, outcomes)
         return True
 
     def _give_up_step(self, number: str) -> None:
-        """A statement that takes too long for one batch fails. After a shared step that took too long, the statements
+        """Fail a statement that takes too long for one batch. After a shared step that took too long, the statements
         step one by one in the next batch."""
-        self._start_over()
-        if not number:
-            self._runner.one_by_one = True
-            return
-        failure = too_slow(self.statements[number].name, self._seconds)
-        self.fail({number: failure.render()})
+        self._start_over(one_by_one=not number)
+        if number:
+            self.fail({number: too_slow(self.statements[number].name, self._seconds).render()})
 
     def fail(self, fails: Mapping[str, str]) -> None:
-        """Statements fail where they are, each with its reason; the others continue."""
+        """Fail statements at their positions, each with its reason; the others continue."""
         with self._lock:
             failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
             changes = {st.number: st.change(own_position=self.position_of(st), **values)[1] for st, values in failing}
             self._record("refresh", {"statements": changes})
 
-    def _new_runner(self) -> Runner:
-        least, seconds, size = self._least_members, self._seconds, self._state_bytes
-        return Runner(self._compile, self._store.of, self._store.together, least, seconds, size)
+    def _new_runner(self, one_by_one: bool = False) -> Runner:
+        limits = self._least_members, self._seconds, self._state_bytes
+        return Runner(self._compile, self._store.of, self._store.together, *limits, one_by_one)
 
-    def _start_over(self) -> None:
-        """An abandoned step may still use its objects: none of them is used again."""
-        self._runner = self._new_runner()
+    def _start_over(self, one_by_one: bool = False) -> None:
+        """Replace the objects that an abandoned step may still use."""
+        self._runner = self._new_runner(one_by_one)
         self._compiled.clear()
         self._store.clear()
 
@@ -427,20 +423,19 @@ class Job:
                 self._forget(number)
 
     def _shared_states(self) -> dict[str, dict[str, Any]]:
-        """Where shared states lie: by name and place."""
-        published: dict[str, dict[str, Any]] = self._log.live.job.get("families", {})
+        """The chains of shared states, by name and place."""
+        published: dict[str, dict[str, Any]] = self._log.live.job.get(SHARED_KEY, {})
         return published
 
     def _has_shared_state(self, number: str) -> bool:
         return bool(self.statements[number].shared)
 
     def state_size(self, statement: Statement) -> int:
-        """Bytes of its own state, and its part of shared ones."""
         return self._store.size(statement)
 
     def can_repeat(self, statement: Statement) -> bool:
-        """Whether a replay gives the same rows: the log holds all that it read, knowledge has not changed since, and
-        its rows do not depend on when it read."""
+        """Whether a replay gives the same rows: the log still holds its input, knowledge has not changed, and its rows
+        do not depend on the time of reading."""
         archive, program = self._log.archive, self.programs[statement.number]
         streams = [archive.describe(stream) for stream in program.streams if archive.holds(stream)]
         unchanged = not program.uses_knowledge or self._refreshed() <= statement.started
@@ -450,12 +445,10 @@ class Job:
         if task.number not in self._compiled:
             program, tables = self.programs[task.number], self._relations()
             relations = {name: tables[name] for name in program.relations}
-            foreign = self._foreign() if program.native and self._foreign else None
+            evaluator = Evaluator(relations, self._fallback() if program.native and self._fallback else None)
             entities = {watched.known: tables[watched.known] for watched in program.watched}
-            evaluator = Evaluator(relations, foreign)
-            self._compiled[task.number] = CompiledStatement(
-                program, evaluator, relations, entities, histories=self._histories
-            )
+            compiled = CompiledStatement(program, evaluator, relations, entities, histories=self._histories)
+            self._compiled[task.number] = compiled
         return self._compiled[task.number]
 
     def _record(self, kind: str, live: dict[str, Any], draft: CommitDraft | None = None, **more: Any) -> None:
@@ -480,7 +473,7 @@ class Job:
         return {number: Statement.from_json(recorded[number]) for number in numbers}
 
     def _apply(self, statements: Statements, counts: BatchCounts | None = None, planned_like: bool = False) -> None:
-        """`planned_like`: the planner's cache of them still holds."""
+        """`planned_like`: the planner's cache is still valid."""
         self.statements.update(statements)
         if counts is not None:
             counts.apply(self.statements)

@@ -1,8 +1,8 @@
 """The maintenance thread of an open engine: watermarks of idle streams, compaction, retention.
 
 A live stream without events for `idle_after` gets a watermark in the log. Streams that are filled by `load` or from
-files are live only if they declare `idle_after`: the next file may hold the events of the hour that has just passed.
-The thread also wakes the trigger for what is due by the wall clock.
+files are live only if they declare `idle_after`: the next file may hold the events of the last hour. The thread also
+wakes the trigger for deadlines of the wall clock.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from presage.storage import InUse, Log, MaintenanceReport, max_ahead
 
 LOOK_SECONDS = 0.25
 RECORDS_PER_MAINTENANCE = 400
-# Sources that bring events when somebody puts them there, and not as they happen.
+# Sources whose events are loaded, and do not arrive as they happen.
 LOADED = ("memory", "files")
-# Of a stream with another source that does not say.
+# The default for streams of other sources.
 IDLE_AFTER = "10 sec"
 
 
 class MaintenanceThread:
-    """Runs until `stop`. `failure` keeps what went wrong last; the next round tries again."""
+    """Runs until `stop`. `failure` is the last exception; the next round retries."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class MaintenanceThread:
         remove_rows: Callable[[], int] = lambda: 0,
     ) -> None:
         self._log = log
-        self._remove_rows = remove_rows  # of statements, past their retention; how many
-        self._is_quiet = is_quiet  # whether a source has no events, rather than no connection
+        self._remove_rows = remove_rows  # applies the retention of statements' rows; how many it removed
+        self._is_quiet = is_quiet  # whether a source is connected, and has no events
         self._types = types
         self._in_use = in_use
         self._wake = wake
         self._stopped = threading.Event()
         self._maintained = log.records
-        self._heard: dict[str, tuple[int | None, int]] = {}  # rows of a stream, and when they became so many
+        self._heard: dict[str, tuple[int | None, int]] = {}  # rows of a stream, and when the last of them arrived
         self.failure: Exception | None = None
         # Weak reference: the thread stops when an unclosed engine is garbage-collected.
         arguments = (weakref.ref(self), self._stopped)
@@ -61,7 +61,7 @@ class MaintenanceThread:
         self._thread.join()
 
     def look(self) -> None:
-        """One round, whatever comes of it."""
+        """One round; a failure is logged."""
         try:
             self.round(time.monotonic_ns() // 1_000)
         except Exception as failure:
@@ -71,7 +71,7 @@ class MaintenanceThread:
             self.failure = failure
 
     def round(self, monotonic: int) -> None:
-        """One look at everything, at a time (microseconds) of a clock that never jumps."""
+        """One round at a monotonic time in microseconds."""
         self._wake()
         for event_type in self._types():
             idle_after = _idle_after(event_type)
@@ -81,12 +81,12 @@ class MaintenanceThread:
         if self._log.records - self._maintained >= RECORDS_PER_MAINTENANCE:
             self._maintained, started = self._log.records, time.monotonic()
             done = self.maintain()
-            give_back_memory()  # merging takes megabytes that nobody needs before the next time
-            told = (
+            give_back_memory()  # merging takes megabytes that are free until the next time
+            text = (
                 "maintenance: {compacted} files compacted, {removed} events and {rows_removed} rows of statements "
                 "removed, {deleted} files deleted"
             )
-            tell(INFO, "MAINTENANCE", told, seconds=round(time.monotonic() - started, 3), **asdict(done))
+            tell(INFO, "MAINTENANCE", text, seconds=round(time.monotonic() - started, 3), **asdict(done))
 
     def maintain(self, grace: float | None = None) -> MaintenanceReport:
         """See `Engine.maintain`. Rows of statements first: their files are deleted with the others."""
@@ -97,25 +97,25 @@ class MaintenanceThread:
     def _tell_silence(self, event_type: EventType, idle_after: int, monotonic: int) -> None:
         """Append a watermark if the stream has been silent for long enough.
 
-        Event time goes on from the last event that came, as fast as the clock; where none ever did, it is the wall
-        clock. A wall clock that jumps moves nothing else.
+        Event time advances from the last event with the monotonic clock; without any event, it is the wall clock. A
+        jump of the wall clock has no other effect.
         """
-        heard = self._log.heard(event_type.name)
-        if self._heard.get(event_type.name, (None, 0))[0] != heard.rows or not self._is_quiet(event_type.name):
-            self._heard[event_type.name] = (heard.rows, monotonic)
+        progress = self._log.progress(event_type.name)
+        if self._heard.get(event_type.name, (None, 0))[0] != progress.rows or not self._is_quiet(event_type.name):
+            self._heard[event_type.name] = (progress.rows, monotonic)
         silent = monotonic - self._heard[event_type.name][1]
         if silent < idle_after:
             return
-        now = time.time_ns() // 1_000 if heard.last_time is None else heard.last_time + silent
-        known = now - event_type.max_delay
-        if heard.watermark is None or known >= heard.watermark + idle_after:
-            self._log.append_watermark(event_type.name, known, max_ahead(event_type))
+        now = time.time_ns() // 1_000 if progress.last_time is None else progress.last_time + silent
+        watermark = now - event_type.max_delay
+        if progress.watermark is None or watermark >= progress.watermark + idle_after:
+            self._log.append_watermark(event_type.name, watermark, max_ahead(event_type))
 
 
 def give_back_memory() -> None:
-    """Let the allocators return to the system what they keep free: Arrow's, and the C library's where it can."""
+    """Release the free memory of the allocators to the system: Arrow's, and the C library's."""
     pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it; others give back by themselves
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only; others release by themselves
     if trim is not None:
         trim(0)
 
@@ -126,9 +126,9 @@ def _idle_after(event_type: EventType) -> int | None:
     return None if text is None else parse_duration(text)
 
 
-def _look(upkeep: weakref.ref[MaintenanceThread], stopped: threading.Event) -> None:
+def _look(maintenance: weakref.ref[MaintenanceThread], stopped: threading.Event) -> None:
     while not stopped.wait(LOOK_SECONDS):
-        alive = upkeep()
+        alive = maintenance()
         if alive is None:
             return
         alive.look()

@@ -1,6 +1,6 @@
-"""Meters of the live job: durations, costs and failures of statements in this process.
+"""Meters of the live job: durations, costs and failures of statements, since the start of this process.
 
-Reading them waits for no batch. What must survive the process is in the journal.
+Reading them does not wait for a batch.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
 from presage.live.tasks import Outcomes
 from presage.logging import DEBUG, INFO, WARNING, enabled, tell
 
-# Upper bounds in seconds: from a commit on a quick disk to a batch that catches up.
+# Upper bounds in seconds: from a commit on a fast disk to a batch that catches up.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
-# So many different families are noted at most, until what they took is given to their statements.
+# The most groups of shared execution with costs that are not yet added to their statements.
 MOST_TOGETHER = 64
 
 
 @dataclass
 class Histogram:
-    """How many observations lie at or below each bound, how many there are, and their sum."""
+    """Observations by bucket, and their sum."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
     sum: float = 0.0
@@ -37,7 +37,7 @@ class Histogram:
         self.sum += seconds
 
     def read(self) -> dict[str, float]:
-        """By bound, as Prometheus counts them: each holds those below it, too."""
+        """Cumulative counts by bound, as in Prometheus."""
         reached = list(accumulate(self.counts))
         buckets = {f"{bound:g}": count for bound, count in zip(BOUNDS, reached, strict=False)}
         return {**buckets, "+Inf": reached[-1], "sum": self.sum}
@@ -45,15 +45,15 @@ class Histogram:
 
 @dataclass
 class StatementCost:
-    """What a statement has cost since this process had it: seconds of its last batch and of all, and failures."""
+    """Seconds of a statement's last batch and of all batches, and its failures."""
 
     last: float = 0.0
     total: float = 0.0
     failures: int = 0
-    batch: int = 0  # the last one that it was in
+    batch: int = 0  # its last one
 
     def add(self, seconds: float, batch: int) -> None:
-        self.last = seconds if batch != self.batch else self.last + seconds  # further shards of it
+        self.last = seconds if batch != self.batch else self.last + seconds  # another shard
         self.total += seconds
         self.batch = batch
 
@@ -63,9 +63,7 @@ class Meters:
         self._lock = threading.Lock()
         self._batch, self._commit = Histogram(), Histogram()
         self._worked: dict[str, StatementCost] = {}
-        self._together: dict[
-            tuple[str, ...], StatementCost
-        ] = {}  # by the numbers of those that stepped as one, for each
+        self._together: dict[tuple[str, ...], StatementCost] = {}  # by members of a shared step: the cost of each
         self._batches = 0
 
     @contextmanager
@@ -83,67 +81,51 @@ class Meters:
             self._batches += 1
             for outcome in outcomes.alone:
                 self._work_of(outcome.number).add(outcome.seconds, self._batches)
-            for family in outcomes.together:
-                numbers = family.task.members.numbers
-                self._together.setdefault(numbers, StatementCost()).add(family.seconds, self._batches)
+            for shared in outcomes.together:
+                numbers = shared.task.members.numbers
+                self._together.setdefault(numbers, StatementCost()).add(shared.seconds, self._batches)
             if len(self._together) > MOST_TOGETHER:
-                self._share_out()
+                self._distribute()
         if enabled(DEBUG):
-            told = "a batch of {statements} statements took {seconds} s: {events} events, {rows} rows"
-            each = [*outcomes.alone, *(outcome for family in outcomes.together for outcome in family.each())]
-            figures: dict[str, Any] = {
-                "seconds": round(seconds, 6),
-                "events": max((o.rows_in for o in each), default=0),
-                "rows": sum(o.rows_out for o in each),
-                "statements": len({o.number for o in each}),
-            }
-            tell(DEBUG, "BATCH", told, **figures)
+            text = "a batch of {statements} statements took {seconds} s: {events} events, {rows} rows"
+            each = [*outcomes.alone, *(outcome for shared in outcomes.together for outcome in shared.each())]
+            events, rows = max((o.rows_in for o in each), default=0), sum(o.rows_out for o in each)
+            statements = len({o.number for o in each})
+            tell(DEBUG, "BATCH", text, seconds=round(seconds, 6), events=events, rows=rows, statements=statements)
 
     def _work_of(self, number: str) -> StatementCost:
-        found = self._worked.get(number)
-        if found is None:
-            found = self._worked[number] = StatementCost()
-        return found
+        return self._worked.setdefault(number, StatementCost())
 
-    def _share_out(self) -> None:
-        """What families took is noted once for all of them, and given to each statement when somebody asks."""
-        for numbers, family in self._together.items():
+    def _distribute(self) -> None:
+        """Add the costs of shared steps, which are recorded once for each group, to the statements."""
+        for numbers, shared in self._together.items():
             for number in numbers:
                 worked = self._work_of(number)
-                worked.total += family.total
-                if family.batch > worked.batch:
-                    worked.last, worked.batch = family.last, family.batch
+                worked.total += shared.total
+                if shared.batch > worked.batch:
+                    worked.last, worked.batch = shared.last, shared.batch
         self._together.clear()
 
     def changed(self, before: Mapping[str, Statement | None], after: Mapping[str, Statement]) -> None:
-        """Statements have changed: what is worth knowing of it is counted and told."""
+        """Count failures of changed statements, and log the changes."""
         for number, old in before.items():
             new = after[number]
+            fields: dict[str, Any] = {"statement": new.name, "number": number}
             if old is None:
-                tell(
-                    INFO, "STATEMENT_DEPLOYED", "statement '{statement}' is deployed", statement=new.name, number=number
-                )
+                tell(INFO, "STATEMENT_DEPLOYED", "statement '{statement}' is deployed", **fields)
                 continue
             if new.status == old.status and new.to_skip <= old.to_skip:
                 continue
-            told: dict[str, Any] = {"statement": new.name, "number": number, "rows": new.rows_out, "why": new.error}
-            if new.status != old.status:
-                self._count(number, new)
-                level, code, what = _CHANGES[new.status]
-                tell(level, code, f"statement '{{statement}}' {what}", **told)
-            else:
-                self._count(number, new)
-                tell(WARNING, "STATEMENT_REBUILT", "the state of '{statement}' is computed again: {why}", **told)
-
-    def _count(self, number: str, statement: Statement) -> None:
-        if statement.status == FAILED or (statement.status == RUNNING and statement.to_skip):
-            with self._lock:
-                self._worked.setdefault(number, StatementCost()).failures += 1
+            if new.status == FAILED or (new.status == RUNNING and new.to_skip):
+                with self._lock:
+                    self._work_of(number).failures += 1
+            level, code, text = _CHANGES[new.status] if new.status != old.status else _REBUILT
+            tell(level, code, text, **fields, rows=new.rows_out, why=new.error)
 
     def worked(self) -> dict[str, StatementCost]:
         """By statement."""
         with self._lock:
-            self._share_out()
+            self._distribute()
             return {number: StatementCost(w.last, w.total, w.failures) for number, w in self._worked.items()}
 
     def batches(self) -> dict[str, float]:
@@ -156,8 +138,9 @@ class Meters:
 
 
 _CHANGES = {
-    FAILED: (WARNING, "STATEMENT_FAILED", "has failed: {why}"),
-    STOPPED: (INFO, "STATEMENT_STOPPED", "is stopped"),
-    FINISHED: (INFO, "STATEMENT_FINISHED", "is finished"),
-    RUNNING: (INFO, "STATEMENT_RESUMED", "is resumed"),
+    FAILED: (WARNING, "STATEMENT_FAILED", "statement '{statement}' has failed: {why}"),
+    STOPPED: (INFO, "STATEMENT_STOPPED", "statement '{statement}' is stopped"),
+    FINISHED: (INFO, "STATEMENT_FINISHED", "statement '{statement}' is finished"),
+    RUNNING: (INFO, "STATEMENT_RESUMED", "statement '{statement}' is resumed"),
 }
+_REBUILT = WARNING, "STATEMENT_REBUILT", "the state of '{statement}' is computed again: {why}"

@@ -1,27 +1,33 @@
 """The template of a plan: its constants are parameters, so that statements of one template can step as one.
 
 Such a plan is a chain of nodes over one stream: filters, projections, windows, kernels. The filter right above the
-stream belongs to the statement: the index of all filters asks it. Constants beside a comparison, in arithmetic or as a
-column of their own, and sizes of windows, become columns that hold each statement's own value; all other constants
-belong to the template.
+stream is not a part of it: the predicate index of all statements evaluates it. Constants in comparisons and arithmetic
+or as a whole column, and sizes of windows, become columns with each statement's own value; all other constants belong
+to the template.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from presage.live.shared_state import KEEPERS, STATEMENT, sharable, shared_node
+from presage.errors import error
+from presage.execution.stage import STATEMENT, SharedStates
 from presage.model.types import LONG
+from presage.operators.running import OPERATORS, matching_nodes
 from presage.operators.windows.nodes import Aggregate, Windowed
 from presage.plan.expr import Arithmetic, ColumnRef, Comparison, Constant, Expr
 from presage.plan.nodes import Field, Filter, Named, Node, Project, Scan, Stamp
 
+_SHARED = tuple(operator.shared for operator in OPERATORS.values() if operator.shared is not None)
+KEEPERS = tuple(kind for shared in _SHARED for kind in shared.KEEPERS)
+_APART = tuple(kind for operator in OPERATORS.values() for kind in operator.apart_from_matches)
+
 
 @dataclass(frozen=True)
 class TemplateInput(Node):
-    """The rows of all statements of a form, with the statement's number and its constants."""
+    """The input rows of all statements of a template, with the statement's number and its constants."""
 
     fields: tuple[Field, ...]
 
@@ -43,8 +49,8 @@ class BindConstants(Node):
 
 @dataclass(frozen=True)
 class PlanTemplate:
-    """`key` is equal for statements of one form. `plan` begins with Given and has `parameter(i)` for `constants[i]`;
-    `keepers` are the nodes of the statement's own plan that keep its state, `attributes` what it takes of an event."""
+    """`key` is equal for statements of one template. `plan` reads a TemplateInput and has `parameter(i)` for
+    `constants[i]`; `keepers` are the stateful nodes of the statement's own plan, `attributes` those that it reads."""
 
     key: str
     plan: Node
@@ -58,36 +64,36 @@ def parameter(number: int) -> str:
 
 
 def template_of(plan: Node, columns: tuple[Field, ...]) -> PlanTemplate | None:
-    """`columns`: those of the statement. None where it must go its own way."""
+    """`columns`: those of the statement. None if it cannot share its execution."""
     chain, scan = _chain(plan)
-    if scan is None or scan.made or not sharable(chain) or not any(isinstance(node, Project) for node in chain):
+    if scan is None or scan.made or not _is_sharable(chain) or not any(isinstance(node, Project) for node in chain):
         return None
     if any(isinstance(node, Stamp) for node in chain[1:]):
-        return None  # the statement behind a derived stream, with a clock of its own
-    wanted = frozenset(c.name for c in plan.columns)
+        return None  # the statement behind a derived stream, with a watermark of its own
+    needed = frozenset(c.name for c in plan.columns)
     for node in chain:
-        wanted = node.needs(wanted)
-    taken_in = [(f, a) for f, a in zip(scan.fields, scan.attributes, strict=True) if f.name in wanted]
-    taken = _Taken([])
-    made: Node = TemplateInput((*(f for f, _ in taken_in), Field(STATEMENT, LONG)))
+        needed = node.needs(needed)
+    read = [(f, a) for f, a in zip(scan.fields, scan.attributes, strict=True) if f.name in needed]
+    extractor = _ConstantExtractor([])
+    template: Node = TemplateInput((*(f for f, _ in read), Field(STATEMENT, LONG)))
     has_constants = True
     for node in reversed(chain):
-        own = _own(node)
+        own = _for_many(node)
         if own is None:
             return None
-        before = len(taken.constants)
-        shared = taken.from_node(own)
-        if len(taken.constants) > before and not has_constants:
-            made, has_constants = BindConstants(made), True
-        below = made
-        made = shared.map_inputs(lambda _, below=below: below)  # type: ignore[misc]
+        before = len(extractor.constants)
+        shared = extractor.from_node(own)
+        if len(extractor.constants) > before and not has_constants:
+            template, has_constants = BindConstants(template), True
+        below = template
+        template = shared.map_inputs(lambda _, below=below: below)  # type: ignore[misc]
         has_constants = has_constants and isinstance(node, Filter | Windowed | Stamp)
-    types = [constant.type for constant in taken.constants]
-    attributes = tuple(a for _, a in taken_in)
-    # Asked for in every batch: equal keys are one object.
-    key = sys.intern(repr((made, scan.stream, attributes, types, columns)))
+    types = [constant.type for constant in extractor.constants]
+    attributes = tuple(a for _, a in read)
+    # Interned: keys are compared in every batch.
+    key = sys.intern(repr((template, scan.stream, attributes, types, columns)))
     keepers = tuple(node for node in chain if isinstance(node, KEEPERS))
-    return PlanTemplate(key, made, keepers, attributes, tuple(taken.constants))
+    return PlanTemplate(key, template, keepers, attributes, tuple(extractor.constants))
 
 
 def _chain(plan: Node) -> tuple[list[Node], Scan | None]:
@@ -102,15 +108,15 @@ def _chain(plan: Node) -> tuple[list[Node], Scan | None]:
     return chain[:-1] if chain and isinstance(chain[-1], Filter) else chain, node
 
 
-def _own(node: Node) -> Node | None:
-    """The node for many statements."""
+def _for_many(node: Node) -> Node | None:
+    """The node for many statements; None if it cannot be shared."""
     if isinstance(node, Project):
         return replace(node, outputs=(*node.outputs, Named(STATEMENT, ColumnRef(LONG, STATEMENT))))
-    return node if isinstance(node, Filter | Stamp) else shared_node(node)
+    return node if isinstance(node, Filter | Stamp) else _shared_node(node)
 
 
 def restore_constants(plan: Node, values: Mapping[int, Constant]) -> Node:
-    """The plan of a shape with some parameters as constants again: those that all statements have in common."""
+    """The plan of a template with some parameters as constants again: those that are equal in all statements."""
 
     def put_back(expr: Expr) -> Expr:
         if isinstance(expr, ColumnRef) and expr.name.startswith("#") and expr.name[1:].isdigit():
@@ -120,8 +126,8 @@ def restore_constants(plan: Node, values: Mapping[int, Constant]) -> Node:
     return plan.rewrite(lambda node: node.map_expressions(lambda expr: expr.rewrite(put_back)))
 
 
-class _Taken:
-    """Takes constants out of expressions; a constant's number is its place in `constants`."""
+class _ConstantExtractor:
+    """Replaces constants of expressions by parameters; the number of a parameter is its index in `constants`."""
 
     def __init__(self, constants: list[Constant]) -> None:
         self.constants = constants
@@ -130,14 +136,14 @@ class _Taken:
         if isinstance(node, Filter | Project | Windowed):
             return node.map_expressions(self._from_whole)
         if isinstance(node, Aggregate):
-            # What the work is spread by is some of what it is grouped by, and must stay so.
+            # The partition key is a part of the grouping key, and must stay one.
             group_by = tuple(Named(g.name, self.from_expression(g.expr)) for g in node.group_by)
             after = {old.expr: new.expr for old, new in zip(node.group_by, group_by, strict=True)}
             aggregates = tuple(Named(a.name, self.from_expression(a.expr)) for a in node.aggregates)
             partition = tuple(after[expr] for expr in node.partition)
             return replace(node, group_by=group_by, aggregates=aggregates, partition=partition)
         if hasattr(node, "prepared"):
-            # Programs over several events stay as they are: the form includes them.
+            # Expressions over several events stay as they are, as parts of the template.
             return replace(node, prepared=self._named(node.prepared))  # type: ignore[call-arg]
         return node
 
@@ -148,7 +154,7 @@ class _Taken:
         )
 
     def _from_whole(self, expr: Expr) -> Expr:
-        """A constant that stands alone is one, too."""
+        """An expression that is a constant itself becomes a parameter, too."""
         return self._take(expr) if isinstance(expr, Constant) else self.from_expression(expr)
 
     def from_expression(self, expr: Expr) -> Expr:
@@ -162,3 +168,21 @@ class _Taken:
             return expr
         self.constants.append(expr)
         return ColumnRef(expr.type, parameter(len(self.constants) - 1))
+
+
+def _is_sharable(chain: Sequence[Node]) -> bool:
+    """Whether these nodes, each over the next, can run for many statements."""
+    return not any(isinstance(n, _APART) for n in chain) or not any(isinstance(n, matching_nodes()) for n in chain)
+
+
+def _shared_node(node: Node) -> Node | None:
+    """The node for many statements; None if this one cannot be shared."""
+    return next((own for shared in _SHARED if (own := shared.shared_node(node)) is not None), None)
+
+
+def sharing(node: Node) -> SharedStates:
+    """How the operator of a stateful node shares its states."""
+    for shared in _SHARED:
+        if isinstance(node, shared.KEEPERS):
+            return shared
+    raise error("INTERNAL", what=f"{type(node).__name__} keeps no state that statements share")

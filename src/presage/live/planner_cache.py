@@ -1,7 +1,4 @@
-"""What the batch planner derives from the deployed statements, cached for as long as they are the same.
-
-Apart from the planner, which uses it for every batch.
-"""
+"""The planner's cache: what it derives from the deployed statements, valid while they are the same."""
 
 from __future__ import annotations
 
@@ -21,21 +18,21 @@ from presage.storage import Log
 
 
 class StartOffsets:
-    """Start offsets of statements, kept until the watermark passes them. Once it has passed all that had arrived by
-    then, statements with different start offsets read the same."""
+    """Start offsets of statements, kept until the watermark passes them. Once it has passed all events before an
+    offset, the offset has no effect, and statements with different offsets read the same."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._ends: dict[tuple[str, int], int] = {}  # by stream and offset: the watermark that passes it
         self._old: dict[tuple[str, int], int] = {}
-        self._next: dict[frozenset[str], int] = {}  # by streams that are read: the least such watermark to come
+        self._next: dict[frozenset[str], int] = {}  # by input streams: the least such watermark to come
 
     def forget(self) -> None:
-        """All statements are looked at again: offsets that none of them has any more are dropped."""
+        """Drop the offsets that no statement of the next round uses."""
         self._old, self._ends, self._next = self._ends, {}, {}
 
     def settled(self, signature: InputSignature, position: InputPosition) -> InputSignature:
-        """The signature of a statement in step at this position, without start offsets that are passed."""
+        """The signature of a statement in step at this position, without the start offsets that are passed."""
         extents = tuple(self._settled(extent, signature.streams, position) for extent in signature.extents)
         return signature if extents == signature.extents else signature._replace(extents=extents)
 
@@ -54,12 +51,12 @@ class StartOffsets:
         return extent
 
     def are_passed(self, position: Callable[[frozenset[str]], InputPosition]) -> bool:
-        """Whether the watermark has passed one since the statements were last looked at."""
+        """Whether the watermark has passed one of them since the last round."""
         return any(end <= position(streams).watermark for streams, end in self._next.items())
 
 
 class Group(NamedTuple):
-    """The members from `start` to before `stop` of a shared group: all read the same; `statement` is one of them."""
+    """The members `start` to `stop` (excluded) of a shared execution, which read the same; `statement` is the first."""
 
     start: int
     stop: int
@@ -68,18 +65,18 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class PlannerCache:
-    """Valid for as long as the statements are the same."""
+    """Derived from `given`, the deployed statements, and valid for this list object."""
 
     given: Sequence[Statement]
     deployed: list[Statement]
-    running: list[Statement]  # each after those whose rows it reads
-    signatures: dict[str, InputSignature]  # by statement; one object for all that are equal
+    running: list[Statement]  # each after its producers
+    signatures: dict[str, InputSignature]  # by statement; equal ones are one object
     streams: list[str]
-    alike: list[Statement]  # of those in step: one for each signature
+    alike: list[Statement]  # in step: one statement for each signature
     behind: int  # how many are not in step
-    reads_derived: bool  # whether some read rows of others
+    reads_derived: bool  # whether a statement reads a derived stream
     shared: list[tuple[SharedMembers, list[Group]]]
-    others: list[Statement]  # those of `running` that step one by one
+    others: list[Statement]  # of `running`: those without shared execution
 
 
 def find_shared_groups(
@@ -89,16 +86,16 @@ def find_shared_groups(
     programs: Mapping[str, Program],
     least_members: int,
 ) -> list[tuple[SharedMembers, list[Group]]]:
-    """Statements of one plan template whose batches change only counters. Those whose states are still to be joined, or
+    """Statements of one plan template whose batches change only counters. Those whose states are not joined yet, or
     have just been split, are planned one by one."""
-    by_form: dict[tuple[str, int | None], list[Statement]] = {}
+    by_template: dict[tuple[str, int | None], list[Statement]] = {}
     for statement in running:
         program = programs[statement.number]
         if statement.own_position is None and program.changes_only_counts and program.template is not None:
-            by_form.setdefault((program.template.key, program.upper), []).append(statement)
+            by_template.setdefault((program.template.key, program.upper), []).append(statement)
     sharing = Counter(s.shared.get("0", "") for s in given)
-    found = []
-    for several in by_form.values():
+    shared = []
+    for several in by_template.values():
         if len(several) < least_members or not all(s.changes_only_counts for s in several):
             continue
         names = {s.shared.get("0", "") for s in several}
@@ -112,5 +109,5 @@ def find_shared_groups(
         numbers = [s.number for group in alike.values() for s in group]
         ends = accumulate(len(group) for group in alike.values())
         groups = [Group(end - len(group), end, group[0]) for group, end in zip(alike.values(), ends, strict=True)]
-        found.append((SharedMembers(tuple(numbers), tuple([programs[n] for n in numbers])), groups))
-    return found
+        shared.append((SharedMembers(tuple(numbers), tuple([programs[n] for n in numbers])), groups))
+    return shared

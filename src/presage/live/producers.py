@@ -1,11 +1,11 @@
-"""Statements that fill derived streams: the order in which statements run, and the watermarks of derived streams.
-
-Apart from the planner, which asks here how far the readers of a derived stream may go.
+"""Producers: statements that fill derived streams. Orders them before their readers, and computes the watermarks of
+derived streams for the planner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.batch import Batch
@@ -14,15 +14,15 @@ from presage.live.program import Program
 from presage.live.statement import Statement
 
 
+@dataclass(frozen=True)
 class Producers:
-    """`programs` by statement; `output_watermark`: up to when a statement whose rows lag has all of them out."""
+    """`output_watermark`: up to when a statement whose rows lag has emitted all of them."""
 
-    def __init__(self, programs: Mapping[str, Program], output_watermark: Callable[[Statement], int]) -> None:
-        self._programs = programs
-        self._output_watermark = output_watermark
+    _programs: Mapping[str, Program]  # by statement
+    _output_watermark: Callable[[Statement], int]
 
     def by_table(self, statements: Iterable[Statement]) -> dict[str, list[Statement]]:
-        """By table of a derived stream: the statements that fill it with rows in the order of time."""
+        """By table of a derived stream: its producers whose rows are in the order of time."""
         producers: dict[str, list[Statement]] = {}
         for statement in statements:
             program = self._programs[statement.number]
@@ -31,7 +31,7 @@ class Producers:
         return producers
 
     def before_readers(self, running: list[Statement]) -> list[Statement]:
-        """The statements in an order in which each comes after those whose rows it reads."""
+        """The statements in topological order: each after its producers."""
         if not any(self._programs[s.number].reads_others for s in running):
             return running
         producers = self.by_table(running)
@@ -48,36 +48,36 @@ class Producers:
         return list(ordered.values())
 
     def feed(self, batch: Batch, statement: Statement) -> bool:
-        """Whether a statement in this batch may make rows for another at the very time that it has reached."""
+        """Whether a producer in this batch may emit rows at exactly the time that a statement has reached."""
         streams = self._programs[statement.number].streams
         producers = (self._programs[number] for number in batch.ranges)
         return any(p.lags and p.into is not None and derived_table(p.into.name) in streams for p in producers)
 
     def set_watermarks(self, batch: Batch, deployed: Iterable[Statement], before: Mapping[str, int]) -> None:
-        """Set the watermarks of derived streams in a batch: the least of the statements that fill each.
+        """Set the watermarks of derived streams in a batch: for each the least of its producers.
 
-        A stream that no statement fills any more follows the slowest stream of the log. `before`: the watermarks that
-        the job has reached.
+        A stream without producers follows the slowest stream of the log. `before`: the watermarks that the job has
+        reached.
         """
         deployed = list(deployed)
         producers = self.by_table(deployed)
         of_log = (watermark for stream, watermark in batch.watermarks.items() if not is_derived_table(stream))
         slowest = min(of_log, default=NOTHING_KNOWN)
-        known: dict[str, int] = {}
+        derived: dict[str, int] = {}
 
         def watermark(stream: str) -> int:
             if not is_derived_table(stream):
                 return batch.watermarks[stream]
-            if stream not in known:
+            if stream not in derived:
                 ends = [output(producer) for producer in producers.get(stream, ())]
-                known[stream] = max(min(ends, default=slowest), before.get(stream, NOTHING_KNOWN))
-            return known[stream]
+                derived[stream] = max(min(ends, default=slowest), before.get(stream, NOTHING_KNOWN))
+            return derived[stream]
 
         def output(producer: Statement) -> int:
             program, reached = self._programs[producer.number], end_of(producer)
             if not program.lags or (program.ends is not None and reached >= program.ends):
                 return reached
-            return self._output_watermark(producer)  # which rows it makes in this batch is not known yet
+            return self._output_watermark(producer)  # its rows of this batch are not known yet
 
         def end_of(producer: Statement) -> int:
             if producer.number in batch.ranges:

@@ -1,4 +1,4 @@
-"""The program of a deployed statement: its plan, the bounds of its time, its shards, and what they imply."""
+"""The program of a deployed statement: its optimized plan, time bounds and shards, and properties derived from them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from presage.live.derived import derived_table
 from presage.live.plan_template import PlanTemplate, template_of
 from presage.model.catalog import EventType
 from presage.operators.knowledge.library import is_answer, is_asked
-from presage.operators.recall.deployed import has_similar, lags, recalls, revises, standing, waited_for
+from presage.operators.recall.deployed import context_streams, deployed_plan, has_similar, lags, recalls, revises
 from presage.operators.running import check_stream, foresees, has_timers, shard_node
 from presage.operators.windows.nodes import Windowed, WindowJoin
+from presage.operators.windows.window_types import FOREVER
 from presage.plan.expr import AggregateCall, ColumnRef, Expr, InRelation
 from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, Watched
 from presage.select.from_items import event_time_of
 
-FORMAT = 1  # of the places and kernels that states belong to; a change makes old states useless
+FORMAT = 1  # of places and kernels in states; a change invalidates stored states
 
 
 class InputSignature(NamedTuple):
-    """Programs for which this is equal, and that are at one place, take in the same events up to the same time."""
+    """Programs with equal signatures at the same position read the same events up to the same watermark."""
 
     streams: frozenset[str]
     extents: tuple[Extent, ...]
@@ -37,20 +38,20 @@ class InputSignature(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """A statement that can be stepped. `fingerprint` tells whether stored states belong to it."""
+    """A statement that can be stepped. `fingerprint` identifies the plan that stored states belong to."""
 
     plan: Node
     columns: tuple[Field, ...]
     upper: int | None
-    ends: int | None  # once time is known up to here, no more events can come
-    into: EventType | None  # the derived stream that it fills
-    retimed: bool  # its rows become events at a time of their own, not when they are made
+    ends: int | None  # at this watermark it has all of its events
+    into: EventType | None  # the derived stream of INSERT INTO
+    retimed: bool  # its rows become events at a time of their own, not at that of emission
     shards: int
     timers: bool
-    foreign: tuple[Expr, ...]  # expressions that need Catalyst: with one, it runs on the driver
+    catalyst: tuple[Expr, ...]  # expressions that need Catalyst: with one, it runs on the driver
     fingerprint: str
     watched: tuple[Watched, ...]  # attributes whose values should name entities
-    uses_knowledge: bool  # its plan or its rows depend on what the knowledge bases say
+    uses_knowledge: bool  # its plan or rows depend on the knowledge bases
     places: dict[int, int] = field(repr=False)
     scans: tuple[Scan, ...] = ()
 
@@ -60,38 +61,39 @@ class Program:
 
     @property
     def native(self) -> bool:
-        return bool(self.foreign) or self.recalls
+        """Whether it needs the Spark session."""
+        return bool(self.catalyst) or self.recalls
 
     @cached_property
     def recalls(self) -> bool:
-        """Whether its rows are made by asking the archive, in turns."""
+        """Whether it searches history, step by step."""
         return recalls(self.plan)
 
     @cached_property
     def lags(self) -> bool:
-        """Whether rows that others take in come later than their time."""
+        """Whether its rows may be emitted after the watermark has passed their time."""
         return lags(self.plan)
 
     @cached_property
     def foresees(self) -> bool:
-        """Whether it tells rows before they are settled, and so looks at events that lie beyond its clock."""
+        """Whether it emits predictions, and reads events ahead of its watermark."""
         return foresees(self.plan)
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether it makes the same rows again from the same events, whenever it looks at them."""
+        """Whether a replay of the same events gives the same rows."""
         return not (self.foresees or revises(self.plan))
 
     @cached_property
     def looks_back(self) -> bool:
-        """Whether it has something to do before its first event: past events are computed."""
+        """Whether it processes past events before its first event."""
         return has_similar(self.plan)
 
     @cached_property
     def streams(self) -> frozenset[str]:
-        """What it waits for: streams of the log, and those that other statements fill, by the name of their table."""
+        """Its input streams: those of the log, and derived ones by the name of their table."""
         named = frozenset(derived_table(scan.stream) if scan.made else scan.stream for scan in self.scans)
-        return named | waited_for(self.plan)
+        return named | context_streams(self.plan)
 
     @cached_property
     def signature(self) -> InputSignature:
@@ -100,17 +102,17 @@ class Program:
 
     @cached_property
     def reads(self) -> tuple[object, ...]:
-        """What it wants to know of the events that it takes in; for programs that want the same, mostly one object."""
+        """The attributes that it reads; equal ones are mostly one object."""
         return _one_of_equals((*((scan.stream, scan.made, scan.attributes) for scan in self.scans), self.watched))
 
     @cached_property
     def plain(self) -> bool:
-        """Whether what it does in a batch follows from what it asks alone."""
+        """Whether its input depends on its signature alone."""
         return self.shards == 1 and not self.reads_others and not self.recalls
 
     @cached_property
     def changes_only_counts(self) -> bool:
-        """Whether a batch changes no more of it than what is counted, where all goes as usual."""
+        """Whether a batch without failures changes only its counters."""
         makes = self.into is not None or self.lags
         return self.plain and self.ends is None and not (makes or self.watched or self.foresees)
 
@@ -121,20 +123,19 @@ class Program:
     @cached_property
     def filters(self) -> tuple[tuple[Filter, Scan], ...]:
         """Filters right above scans."""
-        found = (node for node in self.plan.walk() if isinstance(node, Filter))
-        return tuple((node, node.input) for node in found if isinstance(node.input, Scan))
+        filters = (node for node in self.plan.walk() if isinstance(node, Filter))
+        return tuple((node, node.input) for node in filters if isinstance(node.input, Scan))
 
     @cached_property
     def indexed_filter(self) -> tuple[Filter, Scan] | None:
-        """The filter right above its only scan, where an index of many statements may ask it."""
-        if len(self.scans) != 1 or self.foreign or self.scans[0].made or not self.filters:
+        """The filter right above its only scan, if the predicate index may evaluate it."""
+        if len(self.scans) != 1 or self.catalyst or self.scans[0].made or not self.filters:
             return None
-        ((node, scan),) = self.filters
-        return node, scan
+        return self.filters[0]
 
     @cached_property
     def indexed_condition(self) -> Expr | None:
-        """That filter's condition, on attributes as the archive names them: statements use different aliases."""
+        """That filter's condition on the attributes of the archive, without the aliases of the statement."""
         if self.indexed_filter is None:
             return None
         node, scan = self.indexed_filter
@@ -151,29 +152,31 @@ class Program:
 
     @property
     def queries_store(self) -> bool:
-        """Whether it asks something of the knowledge bases that only the driver can answer."""
+        """Whether it queries the knowledge bases, which only the driver can."""
         return any(is_asked(name) for name in self.relations)
 
     @property
     def joins_knowledge(self) -> bool:
-        """Whether a window join keeps what it made by answers of the knowledge bases: it could not take that back by
-        other answers."""
+        """Whether the state of a window join depends on answers of the knowledge bases, so that new answers do not fit
+        it."""
         joins = [node for node in self.plan.walk() if isinstance(node, WindowJoin)]
-        windows = [node.window.kind for join in joins for node in join.walk() if isinstance(node, Windowed)]
-        return any(kind != "keepall" for kind in windows) and any(is_answer(name) for name in self.relations)
+        windows = [node.window.type for join in joins for node in join.walk() if isinstance(node, Windowed)]
+        return any(window.retention != FOREVER for window in windows) and any(
+            is_answer(name) for name in self.relations
+        )
 
     @cached_property
     def template(self) -> PlanTemplate | None:
-        """What it has in common with statements that differ in constants alone; None if it goes its own way."""
+        """The template of its plan; None if it cannot share its execution."""
         return None if self.native or len(self.scans) != 1 else template_of(self.plan, self.columns)
 
     @cached_property
     def keepers(self) -> dict[str, Node]:
-        """By place: its nodes that keep what statements of one form have in common; none if it goes its own way."""
+        """By place: the nodes whose states are shared by statements of its template."""
         return {str(self.places[id(node)]): node for node in self.template.keepers} if self.template is not None else {}
 
     def __getstate__(self) -> dict[str, Any]:
-        # Places go by the identity of nodes, which a copy in another process does not share.
+        # Places are keyed by the identity of nodes, which a copy in another process does not share.
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("places", "scans")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -182,15 +185,15 @@ class Program:
 
 
 def compile_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
-    """The program of a query; `plan` is its optimized plan, `shards` how many parts its keys may be dealt into."""
+    """The program of a query; `plan` is its optimized plan, `shards` the most shards of its keys."""
     retimed = into is not None and not bound.plan.is_own_time(event_time_of(into, bound.plan))
-    plan = _apart(standing(plan, as_events=into is not None))
+    plan = _apart(deployed_plan(plan, as_events=into is not None))
     check_stream(plan)
-    foreign = tuple(e for node in plan.walk() for e in node.expressions() if not _computed_here(e))
-    keyed = shard_node(plan) is not None and not foreign and not recalls(plan)
-    spread = shards if keyed else 1
-    shape = "\n".join(node.label() for node in plan.walk())
-    fingerprint = hashlib.sha256(f"{FORMAT}\n{spread}\n{shape}".encode()).hexdigest()[:16]
+    catalyst = tuple(e for node in plan.walk() for e in node.expressions() if not _is_evaluated(e))
+    keyed = shard_node(plan) is not None and not catalyst and not recalls(plan)
+    shards = shards if keyed else 1
+    labels = "\n".join(node.label() for node in plan.walk())
+    fingerprint = hashlib.sha256(f"{FORMAT}\n{shards}\n{labels}".encode()).hexdigest()[:16]
     return Program(
         plan,
         bound.columns,
@@ -198,9 +201,9 @@ def compile_program(bound: BoundQuery, plan: Node, shards: int, into: EventType 
         bound.ends,
         into,
         retimed,
-        spread,
+        shards,
         has_timers(plan),
-        foreign,
+        catalyst,
         fingerprint,
         bound.watched,
         bound.knows,
@@ -209,7 +212,7 @@ def compile_program(bound: BoundQuery, plan: Node, shards: int, into: EventType 
 
 
 def relations_of(plan: Node) -> frozenset[str]:
-    """The relations that a plan asks, those that hold answers of knowledge bases included."""
+    """The relations of a plan, with those that hold answers of knowledge bases."""
     named = {n.relation for n in plan.walk() if isinstance(n, RelationScan)}
     for node in plan.walk():
         for expr in (*node.expressions(), *node.kernel_terms()):
@@ -222,13 +225,13 @@ def _one_of_equals(reads: tuple[object, ...]) -> tuple[object, ...]:
     return reads
 
 
-def _computed_here(expr: Expr) -> bool:
-    # Aggregates are the kernels' own work; what they aggregate is an expression like others.
+def _is_evaluated(expr: Expr) -> bool:
+    """Whether the evaluator computes it. Kernels compute aggregates; their arguments are expressions like others."""
     return all(isinstance(e, AggregateCall) or supports_node(e) for e in expr.walk())
 
 
 def _apart(plan: Node) -> Node:
-    """The plan with every node an object of its own: a node's place, and so its state, goes by identity."""
+    """A copy of the plan in which every node is an object of its own: places are keyed by identity."""
     return replace(plan.map_inputs(_apart))
 
 

@@ -1,7 +1,7 @@
 """The feed of result rows that sinks read: the rows of the statements of a name, in order.
 
-A name may be that of several statements, one after the other. Rows are read from published files, one at a time, so
-that memory is bounded however far behind a sink is.
+Several statements may have had the name, one after the other. Published files are read one at a time, so that memory is
+bounded however far behind a sink is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from presage.storage import Archive
 
 @dataclass(frozen=True)
 class FeedStatement:
-    """A statement at one moment. `ended`: it makes no more rows; `removed`: how many of its first rows are gone."""
+    """A statement at one moment. `ended`: no more rows follow; `removed`: how many of its first rows are removed."""
 
     name: str
     number: int
@@ -28,10 +28,10 @@ class FeedStatement:
     removed: int = 0
 
 
+@dataclass(frozen=True)
 class ResultFeed:
-    def __init__(self, job: Job, archive: Archive) -> None:
-        self._job = job
-        self._archive = archive
+    _job: Job
+    _archive: Archive
 
     @property
     def changed(self) -> threading.Condition:
@@ -47,14 +47,14 @@ class ResultFeed:
         known = self._job.statements[str(number)]
         return FeedStatement(known.name, number, known.rows_out, not known.deployed, known.removed)
 
-    def heir(self, number: int) -> int | None:
-        """The next statement that had the name of one, if there is one."""
+    def successor(self, number: int) -> int | None:
+        """The next statement with the name of a statement, if there is one."""
         several = [*self._job.statements.values()]
         name = self._job.statements[str(number)].name
         return min((int(s.number) for s in several if s.name == name and int(s.number) > number), default=None)
 
     def rows(self, number: int, record: int, row: int) -> Iterator[tuple[int, int, pa.Table]]:
-        """(record, number of the first row, rows) of a statement from a row on, which no record before `record` holds
-        any of."""
+        """(record, number of the first row, rows) of a statement from a row on, which no record before `record`
+        holds."""
         columns = self._job.programs[str(number)].columns
         yield from unpack(self._archive, number, columns, record - 1, row, lambda: self.statement(number).removed)

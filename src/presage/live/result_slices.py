@@ -1,4 +1,4 @@
-"""The rows of a shared step: one table, with a slice for each statement."""
+"""Result rows of a shared step: one table, with a slice for each statement."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.rows import in_order, lexical_order
+from presage.execution.stage import STATEMENT
 from presage.live.results import schema_of
-from presage.live.shared_state import STATEMENT
 from presage.plan.nodes import TIME, Field
 
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # of Arrow's format for streams
 
 
 class SharedRows:
-    """Rows of several statements: those of each together, in the order of `order`. They have `order` and `columns`."""
+    """Rows of several statements, sorted by statement and `order`. Their columns are `order` and `columns`."""
 
     def __init__(self, table: pa.Table, order: Sequence[str], columns: Sequence[Field]) -> None:
         schema = schema_of(columns)
@@ -31,9 +31,9 @@ class SharedRows:
         times = keys[1 + list(order).index(TIME)]
         shown = self.table.select(schema.names)
         shown = shown if shown.schema.equals(schema) else shown.cast(schema)
-        # What the user sees. More than Arrow holds in one piece fails here, and the statements step one by one.
+        # Without internal columns. More than one chunk of Arrow holds fails here, and the statements step one by one.
         (self.shown,) = shown.to_batches() or [pa.RecordBatch.from_pylist([], schema)]
-        self._packed: dict[int, bytes] | None = None  # by where they begin
+        self._packed: dict[int, bytes] | None = None  # by start of the slice
         numbers = keys[0]
         starts = np.flatnonzero(np.diff(numbers, prepend=-1))
         ends = np.append(starts[1:], len(numbers)) if len(numbers) else starts
@@ -41,7 +41,7 @@ class SharedRows:
         self.slices = {number: ResultSlice(self, start, end, time) for number, start, end, time in numbered}
 
     def packed(self, start: int) -> bytes:
-        """The rows of a piece as `results.to_bytes` packs them, to the byte: here one stream is written for all."""
+        """The bytes of a slice, exactly as `results.to_bytes` packs them; one stream is written for all slices."""
         if self._packed is None:
             self._packed = self._pack()
         return self._packed[start]
@@ -59,7 +59,7 @@ class SharedRows:
 
 
 class ResultSlice(NamedTuple):
-    """The rows of one statement in a lot."""
+    """The rows of one statement."""
 
     shared: SharedRows
     start: int

@@ -1,7 +1,7 @@
-"""Rows of statements in, rows of the results table out, and back.
+"""The results table: packs the rows of statements into it, and unpacks them.
 
-All statements share one table: a row of it is what one statement made in one batch, its rows packed in Arrow's own
-format. The n-th row that a statement ever made is row n whatever the batches were, so `name/number/n` is a stable id.
+All statements share the table. One row of it holds the rows of one statement in one batch, packed in Arrow's format.
+Rows of a statement are numbered independently of batches, so `name/number/n` is a stable id.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from presage.storage.home import RESULTS
 # Statement, number of its first row, last time, number of rows, rows.
 Entry = tuple[int, int, int, int, bytes]
 _COLUMNS = (
-    (TIME, MOMENT),
-    ("statement", pa.int64()),
-    ("first", pa.int64()),
-    ("rows", pa.int64()),
+    *((TIME, MOMENT), ("statement", pa.int64()), ("first", pa.int64()), ("rows", pa.int64())),
     ("payload", pa.binary()),
 )
 SCHEMA = pa.schema([(SEQ, pa.int64()), *_COLUMNS])
@@ -39,26 +36,22 @@ def schema_of(columns: Sequence[Field]) -> pa.Schema:
 
 
 def pack(entries: Sequence[Entry]) -> pa.Table:
-    """What statements made in one batch -> rows of the results table, without SEQ."""
-    columns = [
-        pa.array([time for _, _, time, _, _ in entries], pa.int64()).cast(MOMENT),
-        pa.array([number for number, _, _, _, _ in entries], pa.int64()),
-        pa.array([first for _, first, _, _, _ in entries], pa.int64()),
-        pa.array([count for _, _, _, count, _ in entries], pa.int64()),
-        pa.array([payload for _, _, _, _, payload in entries], pa.binary()),
-    ]
+    """The rows of the results table for the entries of one batch, without SEQ."""
+    numbers, firsts, times, counts, payloads = zip(*entries, strict=True) if entries else [()] * 5
+    integers = [pa.array(column, pa.int64()) for column in (numbers, firsts, counts)]
+    columns = [pa.array(times, pa.int64()).cast(MOMENT), *integers, pa.array(payloads, pa.binary())]
     return pa.Table.from_arrays(columns, schema=pa.schema(_COLUMNS))
 
 
 def unpack(
-    archive: Archive, statement: int, columns: Sequence[Field], after_record: int, row: int, gone: Callable[[], int]
+    archive: Archive, statement: int, columns: Sequence[Field], after_record: int, row: int, removed: Callable[[], int]
 ) -> Iterator[tuple[int, int, pa.Table]]:
     """(record, number of the first row, rows) of one statement, batch by batch, in order, from a row on, which no
-    record up to `after_record` holds any of. `gone`: how many of its first rows retention has taken."""
+    record up to `after_record` holds. `removed`: how many of its first rows retention has removed."""
     if not archive.holds(RESULTS):
         return
     files = archive.snapshot(RESULTS, after_seq=after_record)
-    before = gone()  # asked after the files are known: one of them may hold less than an earlier answer said
+    before = removed()  # after the snapshot: its files may lack rows that were visible before
     schema = schema_of(columns)
     for part in _by_arrival(files):
         table = read_events(part, ["statement", "first", "rows", "payload"], threads=False)
@@ -77,7 +70,7 @@ def unpack(
 
 @dataclass(frozen=True)
 class FileRemainder:
-    """What a file of the results still holds of a statement: so many rows, all before row `end`, up to a time."""
+    """The rows of a statement in a file of the results: how many, their end and their last time."""
 
     end: int
     last: int
@@ -85,19 +78,19 @@ class FileRemainder:
 
 
 def remainders_in(path: str, statement: int | None = None) -> pa.Table:
-    """What a file holds, without the rows themselves: `statement`, `end`, `last` and `rows` of each batch; of one
-    statement in the order of its rows."""
-    found = read_data(path, _WITHOUT_ROWS)
+    """The entries of a file without their rows: `statement`, `end`, `last` and `rows`; those of one statement in the
+    order of its rows."""
+    table = read_data(path, _WITHOUT_ROWS)
     if statement is not None:
-        found = found.filter(pc.equal(found["statement"], statement)).sort_by("first")
-    last = found[TIME].cast(MOMENT).cast(pa.int64())
-    columns = {"statement": found["statement"], "end": pc.add(found["first"], found["rows"]), "last": last}
-    return pa.table({**columns, "rows": found["rows"]})
+        table = table.filter(pc.equal(table["statement"], statement)).sort_by("first")
+    last = table[TIME].cast(MOMENT).cast(pa.int64())
+    columns = {"statement": table["statement"], "end": pc.add(table["first"], table["rows"]), "last": last}
+    return pa.table({**columns, "rows": table["rows"]})
 
 
 def _by_arrival(files: FileSet) -> list[FileSet]:
-    """File by file, in the order of the records: what is read at once is one of them, however long the past is. Files
-    of this table are merged with their neighbours only, so that no two of them overlap."""
+    """One set for each file, in the order of the records, so that one file is read at a time. Compaction merges only
+    neighbours in this table: files do not overlap."""
     if not files.arrivals:
         return [files]
     order = sorted(range(len(files.paths)), key=files.arrivals.__getitem__)
@@ -105,7 +98,7 @@ def _by_arrival(files: FileSet) -> list[FileSet]:
 
 
 def packed(rows: pa.Table, columns: Sequence[Field]) -> bytes:
-    """What the user sees of rows that a statement made."""
+    """The rows of a statement without internal columns, as bytes."""
     schema = schema_of(columns)
     shown = rows.select(schema.names)
     return to_bytes(shown if shown.schema.equals(schema) else shown.cast(schema))

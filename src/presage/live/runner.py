@@ -1,6 +1,6 @@
 """The runner of a batch: reads its events once, evaluates filters together, steps each statement.
 
-It runs the same on the driver and in a Spark worker.
+It runs on the driver and in Spark's workers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.predicate_index import Matched, PredicateIndex
 from presage.errors import PresageError, error
 from presage.execution.spark.failures import is_interrupted
-from presage.execution.steps import Book, StepContext, run_root
+from presage.execution.steps import OperatorStates, StepContext, run_root
 from presage.live.batch_events import BatchEvents, Source
 from presage.live.history_reader import HistoryReader
 from presage.live.program import Program
@@ -33,7 +33,7 @@ from presage.operators.recall.executor import outlook_of
 from presage.operators.running import STEPS, counters, open_matches
 from presage.plan.nodes import SEQ, TIME
 
-# With fewer filters than this an index costs more than it saves.
+# With fewer filters an index costs more than it saves.
 FILTERS_PER_INDEX = 4
 MESSAGE_LENGTH = 2_000
 # Of one statement, in memory.
@@ -54,21 +54,22 @@ class CompiledStatement:
     relations: Mapping[str, pa.Table]
     entities: Mapping[str, Any] = field(default_factory=dict)  # by the name of a watched attribute
     compiled: dict[Any, Any] = field(default_factory=dict)
-    histories: Callable[[Any], Any] | None = None  # the history that RECALL searches
+    histories: Callable[[Any], Any] | None = None  # opens the history that RECALL searches
 
 
 # Key of a predicate index, by identity: programs, and shared members with the part of them.
 _IndexKey = tuple[tuple[int, ...], tuple[tuple[int, int, int], ...]]
-_Index = tuple[Sequence[object], PredicateIndex]  # with its key's objects, so that nothing else gets their identity
+_Index = tuple[Sequence[object], PredicateIndex]  # with its key's objects, whose identity must not be reused
 _SharedKey = tuple[str, int, tuple[str, ...]]  # template, shard, numbers of the statements
 
-# The name of the shared state of these statements, empty if they have none yet, and the states.
+# The name of the shared state of the statements, empty if they have none yet, and the states.
 SharedStatesOf = Callable[[SharedTask], tuple[str, Mapping[str, State]]]
 
 
 class Runner:
-    """Runs the tasks of a batch. `compiled` gives what is compiled for a statement; `states` reads those of a task, and
-    `shared_states` those of several statements, where statements of one template may step as one."""
+    """Runs the tasks of a batch. `compiled` compiles a statement; `states` reads the states of a task, and
+    `shared_states` those of several statements, with shared execution. `one_by_one`: without it, to find the statement
+    that takes too long."""
 
     def __init__(
         self,
@@ -78,9 +79,10 @@ class Runner:
         least_members: int = LEAST_MEMBERS,
         seconds: float = float("inf"),
         state_bytes: int = STATE_BYTES,
+        one_by_one: bool = False,
     ) -> None:
         self.deadline = StepDeadline(seconds)
-        self.one_by_one = False  # no shared steps, to find out which statement takes too long
+        self.one_by_one = one_by_one
         self._state_bytes = state_bytes
         self._compiled, self._stored = compiled, states
         self._shared_states = shared_states
@@ -98,8 +100,8 @@ class Runner:
     def run(
         self, tasks: Sequence[Task], shared: Sequence[SharedTask] = (), history: HistoryReader | None = None
     ) -> Outcomes:
-        """Statements that could not step as one are among those that are alone. `history`: searches history beside the
-        batch; without it, a step waits for its own searches."""
+        """Statements whose shared step failed have outcomes of their own. `history` searches history in the background;
+        without it, a step waits for its own searches."""
         self.deadline.begin("")
         events = BatchEvents([*tasks, *(part.task for one in shared for part in one.parts)])
         groups = self._groups(tasks)
@@ -113,7 +115,7 @@ class Runner:
             if outcome is None:
                 apart += [self._one(task, events, None, history) for task in one.apart()]
             elif outcome.shared is not None and not outcome.shared.name:
-                apart += outcome.each()  # their states were joined only now: more changes than counters
+                apart += outcome.each()  # their states were joined in this batch: more than counters has changed
             else:
                 together.append(outcome)
         done: dict[int, Outcome] = {}
@@ -141,19 +143,15 @@ class Runner:
     def _count_unknown(self, pairs: Sequence[tuple[Task, Outcome]], events: BatchEvents) -> None:
         counted: dict[tuple[int, str], int] = {}
         for task, outcome in pairs:
-            # The shards of a statement see the same events.
+            # Only for the first shard: all shards of a statement read the same events.
             if not task.program.watched or task.shard or outcome.failure is not None or outcome.blocked:
                 continue
             entities = self._compiled_for(task).entities
             for watched in [w for w in task.program.watched if w.known in entities]:
                 for number, scan in enumerate(task.program.scans):
                     source = events.source(task, number)
-                    if (
-                        scan.made
-                        or scan.stream != watched.stream
-                        or watched.attribute not in scan.attributes
-                        or not source
-                    ):
+                    reads = scan.stream == watched.stream and watched.attribute in scan.attributes
+                    if scan.made or not reads or not source:
                         continue
                     key = id(source), watched.known
                     if key not in counted:
@@ -164,7 +162,7 @@ class Runner:
     # -- statements of one template --------------------------------------------------------------------
 
     def _groups(self, tasks: Sequence[Task]) -> dict[int, tuple[list[int], SharedTask]]:
-        """By the first of them: tasks whose statements can step as one, in the order of the members."""
+        """By the first of them: the tasks of a shared execution, in the order of its members."""
         if self._shared_states is None or len(tasks) < self._least_members or self.one_by_one:
             return {}
         by_template: dict[tuple[object, ...], dict[tuple[int, int], list[int]]] = {}
@@ -208,7 +206,7 @@ class Runner:
         return outcome
 
     def _taken(self, part: Part, events: BatchEvents, matched: Matched | None) -> Matched:
-        """How many rows of its only scan each member keeps, and which."""
+        """How many rows of its only scan pass the filter of each member, and which."""
         if matched is not None:
             return matched
         source = events.source(part.task, 0)
@@ -225,21 +223,8 @@ class Runner:
         name, states = self._shared_states(task) if program.keepers else ("", {})
         execution = self._execution(task)
         table, rows = events.of_parts([part.task for part in task.parts], [rows for _, rows in taken], execution.takes)
-        step = execution.step(
-            table,
-            np.concatenate([counts for counts, _ in taken]),
-            rows,
-            states,
-            compiled.evaluator,
-            compiled.relations,
-            program.columns,
-            clock=first.watermark,
-            inner_clock=first.inner_watermark,
-            upper=program.upper,
-            end=first.end,
-            shard=first.shard,
-            shards=program.shards,
-        )
+        counts, resources = np.concatenate([each for each, _ in taken]), (compiled.evaluator, compiled.relations)
+        step = execution.step(table, counts, rows, states, *resources, program.columns, **_bounds_of(first, program))
         self._check_size(step.states, len(task.members.numbers))
         outcome.rows, outcome.partial = step.rows, step.partial
         if program.keepers:
@@ -308,49 +293,38 @@ class Runner:
         outcome: Outcome,
     ) -> None:
         compiled = self._compiled_for(task)
-        program, book = compiled.program, Book(dict(self._states(task)))
+        program, states = compiled.program, OperatorStates(dict(self._states(task)))
+        indexed = program.indexed_filter if matched is not None else None
         context = StepContext(
             read=lambda scan: events.of(task, program, scan),
             evaluator=compiled.evaluator,
             relations=compiled.relations,
             operators=STEPS,
             places=program.places,
-            book=book,
-            clock=task.watermark,
-            inner_clock=task.inner_watermark,
-            upper=program.upper,
-            end=task.end,
-            shard=task.shard,
-            shards=program.shards,
+            states=states,
+            **_bounds_of(task, program),
             compiled=compiled.compiled,
-            matched={}
-            if matched is None or program.indexed_filter is None
-            else {program.places[id(program.indexed_filter[0])]: matched},
+            matched={} if indexed is None or matched is None else {program.places[id(indexed[0])]: matched},
             histories=compiled.histories,
-            later=None if history is None else partial(history.read, task.number),
-            said=task.recall_commands,
+            read_later=None if history is None else partial(history.read, task.number),
+            recall_commands=task.recall_commands,
             ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
         )
         made = run_root(program.plan, context)
-        outcome.output_watermark = made.clock
+        outcome.output_watermark = made.watermark
         outcome.rows = made.table.select([TIME, SEQ, *program.plan.order, *(c.name for c in program.columns)])
-        outcome.states = {place: book.states[place] for place in book.changed}
+        outcome.states = states.written()
         self._check_size(outcome.states)
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}
-        outcome.inference = {
-            f"{place}/{what}": count
-            for place, state in outcome.states.items()
-            for what, count in counters(state).items()
-        }
-        recalls: dict[str, int] = {}
+        inference, recalls = dict[str, int](), dict[str, int]()
         for place, state in outcome.states.items():
+            inference |= {f"{place}/{what}": count for what, count in counters(state).items()}
             outlook = outlook_of(state)
             if outlook is not None:
-                recalls |= {f"{place}/{READY}": outlook.ready, f"{place}/{SUSPENDED}": outlook.suspended}
-                recalls |= {} if outlook.due is None else {f"{place}/{DUE}": outlook.due}
-                recalls |= {} if outlook.reopened is None else {f"{place}/{REOPENED}": outlook.reopened}
-        outcome.recalls = recalls
+                own = {READY: outlook.ready, SUSPENDED: outlook.suspended, DUE: outlook.due, REOPENED: outlook.reopened}
+                recalls |= {f"{place}/{what}": count for what, count in own.items() if count is not None}
+        outcome.inference, outcome.recalls = inference, recalls
 
     def _check_size(self, states: Mapping[str, State], statements: int = 1) -> None:
         size = sum(state.size() for state in states.values())
@@ -361,12 +335,12 @@ class Runner:
     def _match(
         self, tasks: Sequence[Task], singles: Sequence[int], shared: Sequence[SharedTask], events: BatchEvents
     ) -> tuple[dict[int, np.ndarray], dict[tuple[int, int], Matched]]:
-        """Rows that pass the filter right above the only scan, by predicate index where many statements read the same
-        events: of single tasks by number, of shared tasks by identity and start of the part."""
+        """Rows that pass the filter right above the only scan, from a predicate index where many statements read the
+        same events: of single tasks by number, of shared tasks by identity and start of the part."""
         by_source: dict[int, tuple[Source, list[int], list[tuple[SharedTask, Part]]]] = {}
         for i in singles:
-            # Not for statements of several scans, which may read the same events under different names, nor for derived
-            # streams: their rows of this batch are not known yet.
+            # Not with several scans, which may read the same events under different names, nor on derived streams,
+            # whose rows of this batch are not known yet.
             if tasks[i].program.indexed_filter is not None:
                 source = events.source(tasks[i], 0)
                 by_source.setdefault(id(source), (source, [], []))[1].append(i)
@@ -382,7 +356,7 @@ class Runner:
             if not source or (not parts and len(several) < FILTERS_PER_INDEX):
                 continue
             if not events.readable(source):
-                continue  # the step of each statement raises
+                continue  # the step of each statement raises the error
             matches = self._index([tasks[i] for i in several], parts, old).matches(events.plain(source))
             alone |= {i: matches[number] for number, i in enumerate(several)}
             at = len(several)
@@ -410,8 +384,14 @@ class Runner:
         return index[1]
 
 
+def _bounds_of(task: Task, program: Program) -> dict[str, Any]:
+    """The fields of a StepContext that bound a step: in time, and by shard."""
+    watermarks = {"watermark": task.watermark, "inner_watermark": task.inner_watermark}
+    return {**watermarks, "upper": program.upper, "end": task.end, "shard": task.shard, "shards": program.shards}
+
+
 def _shared_task(parts: Sequence[Sequence[Task]]) -> SharedTask:
-    """Tasks of statements of one template as one; those of a part read the same."""
+    """Tasks of statements of one template as one task; those of a part read the same."""
     every = [task for part in parts for task in part]
     ends = np.cumsum([len(part) for part in parts]).tolist()
     members = SharedMembers(tuple([task.number for task in every]), tuple([task.program for task in every]))

@@ -1,10 +1,10 @@
 """The delta between two states of a kernel, and its application.
 
-Most tables of a state are queues: events leave in front and come in at the end. Such a change is how many left and who
-came. In others rows leave anywhere, or stay and change in a few columns: accumulators of groups, windows of each key.
-Such a change is which rows left, the new values with their places, and who came. A table that changed otherwise is
-written whole. A kernel may tell what it changed: then nothing is compared. A change is itself a state, in the same
-versioned format.
+Most tables of a state are queues: rows are removed at the front and appended at the end. Their delta is the number of
+removed rows and the new rows. In other tables rows are removed anywhere, or change in a few columns: accumulators of
+groups, windows of each key. Their delta is the removed rows, the changed values with their rows, and the new rows. Any
+other table is written whole. A kernel may report its changes: then nothing is compared. A delta is itself a state, in
+the same versioned format.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from presage.model.operator_state import Since, State
 
 CHANGE = "change"
 _LEFT, _KEPT, _NUMBER, _STAYED = "left:", "kept:", "number:", "stayed:"
-_GONE, _NEW = "gone:", "new:"  # tables: rows that left; by the number of the column, places and values that changed
+_GONE, _NEW = "gone:", "new:"  # tables: removed rows; by the number of the column, changed rows and values
 _ROW, _VALUE = "row", "value"
-# Columns that a kernel keeps beside an event or a key, and changes: a row is known by its other ones.
-_KEPT_BESIDE = "#"
-# Smaller tables are written whole: looking for the change would cost more.
+# Prefix of columns that a kernel changes for an event or a key; the others identify a row.
+_CHANGING = "#"
+# Smaller tables are written whole: comparing would cost more.
 ROWS_WORTH_A_LOOK = 512
-# Rows below this are numbered in 32 bits.
+# Row numbers below this are stored in 32 bits.
 FEW = 1 << 31
-# Places at which the first row of the new table may be found in the old one.
+# How many occurrences of the new table's first row in the old table are tried.
 TRIES = 4
 
 
 def change_between(before: State, after: State) -> State | None:
-    """The change from one state to the next, None if it would be the whole of it."""
+    """The delta from one state to the next; None if it would be the whole state."""
     if before.kernel != after.kernel:
         return None
     if after.since is not None and after.since.before() is before:
-        return _told(before, after, after.since)
+        return _reported(before, after, after.since)
     tables: dict[str, pa.Table] = {}
     numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
     saved = False
@@ -46,27 +46,23 @@ def change_between(before: State, after: State) -> State | None:
         old = before.tables.get(name)
         if old is None or old.num_rows < ROWS_WORTH_A_LOOK or not table.num_rows or old.schema != table.schema:
             tables[name] = table
-            continue
-        place = _queued(old, table)
-        if place is not None:
-            left, kept = place
+        elif (queued := _queued(old, table)) is not None:
+            left, kept = queued
             numbers |= {_LEFT + name: left, _KEPT + name: kept}
             tables[name] = table.slice(kept)
             saved = True
-            continue
-        thinned = _thinned(name, old, table)
-        if thinned is not None:
+        elif (thinned := _thinned(name, old, table)) is not None:
             stayed, changed = thinned
             numbers[_STAYED + name] = stayed
             tables |= {name: table.slice(stayed), **changed}
             saved = True
-            continue
-        tables[name] = table
+        else:
+            tables[name] = table
     return State(CHANGE, tables, numbers) if saved else None
 
 
-def _told(before: State, after: State, since: Since) -> State | None:
-    """The change as the kernel tells it."""
+def _reported(before: State, after: State, since: Since) -> State | None:
+    """The delta as the kernel reports it."""
     tables = dict(after.tables)
     numbers = {_NUMBER + name: value for name, value in after.numbers.items()}
     saved = False
@@ -93,7 +89,7 @@ def _told(before: State, after: State, since: Since) -> State | None:
 
 
 def apply_change(before: State, change: State) -> State:
-    """The state after a change."""
+    """The state after a delta."""
     tables = {}
     for name, table in change.tables.items():
         if name.startswith((_GONE, _NEW)):
@@ -109,7 +105,7 @@ def apply_change(before: State, change: State) -> State:
 
 
 def _queued(before: pa.Table, after: pa.Table) -> tuple[int, int] | None:
-    """(rows that left in front, rows that stayed), if the new table is the rest of the old one and then other rows."""
+    """(removed rows, kept rows), if the new table is the end of the old one, followed by new rows."""
     first = after.slice(0, 1)
     keys = [
         c for c in after.column_names if pa.types.is_integer(after.schema.field(c).type) and not first[c].null_count
@@ -127,18 +123,18 @@ def _queued(before: pa.Table, after: pa.Table) -> tuple[int, int] | None:
 
 
 def _same(old: pa.Table, new: pa.Table) -> bool:
-    """To the last bit: for Arrow 0.0 equals -0.0."""
+    """Bitwise equality: Arrow takes 0.0 and -0.0 for equal."""
     floats = [i for i, kind in enumerate(old.schema.types) if pa.types.is_floating(kind)]
     return old.equals(new) and not any(len(_differing(old.column(i), new.column(i))) for i in floats)
 
 
 def _thinned(name: str, before: pa.Table, after: pa.Table) -> tuple[int, dict[str, pa.Table]] | None:
-    """How many rows of the new table are of the old one, which of those left, and what changed in those that stayed;
-    None if most of it is new."""
-    known = _known_by(after.schema)
-    if not known or not all(_comparable(kind) for kind in after.schema.types):
+    """How many rows of the new table are from the old one, and tables of the removed rows and changed values; None if
+    most rows are new."""
+    identity = _identity_columns(after.schema)
+    if not identity or not all(_is_text(kind) or pa.types.is_primitive(kind) for kind in after.schema.types):
         return None
-    hashed = [hashes_of_several([t[c] for c in known], t.num_rows).view(np.int64) for t in (before, after)]
+    hashed = [hashes_of_several([t[c] for c in identity], t.num_rows).view(np.int64) for t in (before, after)]
     kept = kept_in_order(*hashed)
     if 2 * len(kept) < after.num_rows:
         return None
@@ -174,19 +170,15 @@ def _stayed(before: pa.Table, name: str, change: State) -> pa.Table:
 
 
 def _numbers(rows: np.ndarray) -> np.ndarray:
-    """Numbers of rows, ascending, in as few bytes as they need."""
+    """Ascending row numbers, in 32 bits if they fit."""
     return rows.astype(np.int32) if not len(rows) or rows[-1] < FEW else rows
 
 
-def _known_by(schema: pa.Schema) -> Sequence[str]:
-    """The columns by which rows are told apart. Texts are dear to hash: they count where there is nothing else."""
-    own = [field for field in schema if not field.name.startswith(_KEPT_BESIDE)]
+def _identity_columns(schema: pa.Schema) -> Sequence[str]:
+    """The columns that identify a row; texts, which are slow to hash, only if there are no others."""
+    own = [field for field in schema if not field.name.startswith(_CHANGING)]
     plain = [field.name for field in own if not _is_text(field.type)]
     return plain or [field.name for field in own]
-
-
-def _comparable(kind: pa.DataType) -> bool:
-    return _is_text(kind) or pa.types.is_primitive(kind)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -194,16 +186,15 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _differing(old: pa.ChunkedArray, new: pa.ChunkedArray) -> np.ndarray:
-    """Rows in which two columns are not the same to the last bit."""
+    """The rows in which two columns differ, compared bitwise."""
     if pa.types.is_floating(old.type):
-        # A NaN is the same as itself here, and 0.0 is not -0.0.
+        # As integers: NaN equals itself, and 0.0 differs from -0.0.
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[old.type.bit_width]
         old, new = (_one(c).view(bits) for c in (old, new))
     differs = pc.fill_null(pc.not_equal(old, new), False).to_numpy(zero_copy_only=False)
     if old.null_count or new.null_count:
-        differs = differs | (
-            old.is_null().to_numpy(zero_copy_only=False) != new.is_null().to_numpy(zero_copy_only=False)
-        )
+        nulls = [column.is_null().to_numpy(zero_copy_only=False) for column in (old, new)]
+        differs = differs | (nulls[0] != nulls[1])
     return np.flatnonzero(differs)
 
 

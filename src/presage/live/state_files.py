@@ -1,7 +1,7 @@
 """The files of operator states: immutable, each a snapshot or the deltas of a batch.
 
-A file holds what one task of one batch wrote. A record of the journal says which part of which file belongs to a
-statement, with a checksum: a file without a reference is garbage, and damage is detected.
+A file holds the states that one task of one batch wrote. A record of the journal refers to the parts of files that
+belong to a statement, with a checksum: a file without a reference is garbage, and damage is detected.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MAGIC = b"PRSGPACK"
 VERSION = 1
 COMPUTED_AGAIN = "nothing: the state is computed again from the log"
 _HEAD = struct.Struct("<8sH")
-# A chain of changes is read whole when a job comes back, and named by every record: it stays short, and shorter than a
-# snapshot. A large snapshot may have more of them, for it is dear to write.
+# A chain of deltas is read at a restart, and listed in every record: it stays short, and smaller than its snapshot. A
+# large snapshot, which is expensive to write, may have more deltas.
 MOST_CHANGES, MOST_OF_LARGE = 16, 256
 BYTES_PER_CHANGE = 1 << 20
 
 
 @dataclass(frozen=True)
 class StateRef:
-    """Where a piece of a state lies: file, first byte, length, checksum."""
+    """The location of a snapshot or delta: file, first byte, length, checksum."""
 
     file: str
     start: int
@@ -50,7 +50,7 @@ class StateRef:
         return cls(str(file), int(start), int(length), int(check))
 
 
-Chain = tuple[StateRef, ...]  # a snapshot, then changes
+Chain = tuple[StateRef, ...]  # a snapshot, then deltas
 
 
 def chain_to_json(chain: Chain) -> list[list[str | int]]:
@@ -63,7 +63,7 @@ def chains_from_json(content: Mapping[str, Any]) -> dict[str, Chain]:
 
 @dataclass(frozen=True)
 class StateWrite:
-    """A state to be written: what it was (None: unknown or new), where that lies, and what it is now."""
+    """A state to be written: the previous one (None: unknown or new), its location, and the new one."""
 
     before: State | None
     chain: Chain
@@ -96,23 +96,23 @@ def write_states(folder: Path, states: Mapping[K, StateWrite], durable: bool) ->
 
 
 def _encoded(written: StateWrite) -> tuple[State, Chain]:
-    """What to write, and the chain that it continues: none for a snapshot."""
+    """A delta, and the chain that it continues; or a snapshot, and an empty chain."""
     chain = written.chain
     if written.before is not None and chain and len(chain) <= most_changes(chain[0].length):
         change = change_between(written.before, written.after)
-        # How long it is, nearly: what is said beside the rows is not counted.
+        # About its length: metadata is not counted.
         if change is not None and sum(ref.length for ref in chain[1:]) + change.size() < chain[0].length // 2:
             return change, chain
     return written.after, ()
 
 
 def most_changes(snapshot: int) -> int:
-    """How many changes may follow a snapshot of so many bytes."""
+    """The most deltas after a snapshot of so many bytes."""
     return max(MOST_CHANGES, min(MOST_OF_LARGE, snapshot // BYTES_PER_CHANGE))
 
 
 def read_chain(folder: Path, chain: Chain) -> State:
-    """The state that a snapshot and the changes after it make."""
+    """The state of a snapshot and the deltas after it."""
     state = read_state(folder, chain[0])
     for ref in chain[1:]:
         state = apply_change(state, read_state(folder, ref))
@@ -120,10 +120,6 @@ def read_chain(folder: Path, chain: Chain) -> State:
 
 
 def read_state(folder: Path, ref: StateRef) -> State:
-    return State.from_bytes(_read_bytes(folder, ref), folder / ref.file)
-
-
-def _read_bytes(folder: Path, ref: StateRef) -> pa.Buffer:
     path = folder / ref.file
     try:
         with open(path, "rb") as file:
@@ -141,11 +137,11 @@ def _read_bytes(folder: Path, ref: StateRef) -> pa.Buffer:
         raise error("HOME_VERSION", path=path, found=f"state file {version}", expected=f"state file {VERSION}", fix=fix)
     if data.size != ref.length or zlib.crc32(data) != ref.check:
         raise _corrupt(path, "its checksum is wrong")
-    return data
+    return State.from_bytes(data, path)
 
 
 def remove_unnamed(folder: Path, named: Container[str]) -> None:
-    """Remove the files that hold no state any more."""
+    """Remove the files without a reference."""
     for name in os.listdir(folder):
         if name not in named:
             (folder / name).unlink(missing_ok=True)
@@ -156,10 +152,10 @@ def _corrupt(path: Path, why: str) -> PresageError:
 
 
 def is_lost_state(problem: PresageError) -> bool:
-    """Whether an error says that a state cannot be read, and not that a data file cannot."""
+    """Whether an error is about a state, and not about a data file."""
     return problem.code == "HOME_VERSION" or (problem.code == "HOME_CORRUPT" and problem.fix == COMPUTED_AGAIN)
 
 
 def has_shard(chains: Mapping[str, Chain], shard: str) -> bool:
-    """Whether one of the states, by shard and place, is of that shard."""
+    """Whether one of the chains, by shard and place, is of that shard."""
     return any(key.startswith(f"{shard}/") for key in chains)

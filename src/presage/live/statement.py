@@ -13,8 +13,10 @@ from presage.model.catalog import Moment
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 READY, SUSPENDED, DUE, REOPENED = "ready", "suspended", "due", "reopened"  # counters of open recalls
 RESTARTS, IGNORED = "restarts", "ignored"  # counters of inference
-# Fields whose key in the journal is another.
+# Fields with another key in the journal.
 _KEYS = {"own_position": "place", "output_watermark": "made_to"}
+# Fields that the planner reads.
+_PLANNED = ("status", "own_position", "to_skip", "shared", "recalls", "output_watermark")
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,9 @@ class Statement:
     states: dict[str, Chain] = field(default_factory=dict)  # by shard and place in the plan
     shared: dict[str, str] = field(default_factory=dict)  # by shard: the shared state that its own is a part of
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches, by shard and place
-    recalls: dict[str, int] = field(default_factory=dict)  # its open recalls, by shard, place and what is counted
-    inference: dict[str, int] = field(default_factory=dict)  # what its filters count, by shard, place and what it is
-    output_watermark: int | None = None  # where rows lag behind their time: all up to here are out
+    recalls: dict[str, int] = field(default_factory=dict)  # counters of open recalls, by shard, place and name
+    inference: dict[str, int] = field(default_factory=dict)  # counters of inference, by shard, place and name
+    output_watermark: int | None = None  # where rows lag behind their time: all up to here are emitted
     fingerprint: str = ""
     shards: int = 1
     error: str = ""
@@ -48,7 +50,7 @@ class Statement:
     changed: int = 0
     streams: list[str] = field(default_factory=list)  # that it reads; empty where an older version deployed it
     retention: int | None = None  # microseconds for which its rows are kept; None: for ever
-    removed: int = 0  # of its rows, the first ones, by retention
+    removed: int = 0  # how many of its first rows retention has removed
 
     @property
     def deployed(self) -> bool:
@@ -57,31 +59,14 @@ class Statement:
 
     @cached_property
     def changes_only_counts(self) -> bool:
-        """Whether a batch changes no more of it than its counters: it is in step, and has no state of its own."""
+        """Whether a batch changes only its counters: it is in step, and has no state of its own."""
         return self.own_position is None and not (self.to_skip or self.recalls or self.states)
 
     def planned_like(self, other: Statement) -> bool:
         """Whether the other, the same statement after a batch, is planned alike: it differs at most in counters and in
-        where its state lies."""
-        mine = (
-            self.status,
-            self.own_position,
-            self.to_skip,
-            self.shared,
-            self.recalls,
-            self.output_watermark,
-            bool(self.states),
-        )
-        its = (
-            other.status,
-            other.own_position,
-            other.to_skip,
-            other.shared,
-            other.recalls,
-            other.output_watermark,
-            bool(other.states),
-        )
-        return mine == its
+        the location of its state."""
+        alike = bool(self.states) == bool(other.states)
+        return alike and all(getattr(self, name) == getattr(other, name) for name in _PLANNED)
 
     @property
     def state_size(self) -> int:
@@ -114,7 +99,7 @@ class Statement:
 
     @property
     def recalls_reopened(self) -> int | None:
-        """The sequence number of the first open event at the very time of `output_watermark`."""
+        """The sequence number of the first open event at exactly the time of `output_watermark`."""
         return min(_counts(self.recalls, REOPENED), default=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -122,15 +107,15 @@ class Statement:
 
     def change(self, **values: Any) -> tuple[Statement, dict[str, Any]]:
         """The statement with new values, and these values for the journal."""
-        # `dataclasses.replace` looks at each field: too slow for a batch that changes every statement.
+        # `dataclasses.replace` copies each field: too slow for a batch that changes every statement.
         changed = object.__new__(Statement)
         object.__setattr__(changed, "__dict__", self.__dict__ | values)
         changed.__dict__.pop("changes_only_counts", None)  # a cached property
         return changed, {_KEYS.get(name, name): _plain(value) for name, value in values.items()}
 
     def count(self, what: str, more: int) -> None:
-        """Add to `rows_in` or `rows_out`. The only mutation: a batch does it to thousands of statements. A concurrent
-        reader sees the value from before or after."""
+        """Add to `rows_in` or `rows_out`. The only mutation, because a batch does it to thousands of statements. A
+        concurrent reader sees the value before or after."""
         self.__dict__[what] += more
 
     @classmethod

@@ -1,7 +1,4 @@
-"""The compiler of statements: from the text of a query to a program that can be stepped.
-
-Apart from the deployments: it changes nothing.
-"""
+"""The compiler of statements: from the text of a query to its program. Unlike the registry, it changes nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +15,14 @@ from presage.workspace import Workspace
 
 @dataclass(frozen=True)
 class StatementCompiler:
-    """`optimize`: False compiles plans as they are bound; `shards`: how many parts the keys of a statement have."""
+    """`optimize`: False compiles plans as they are bound; `shards`: the number of shards of a statement's keys."""
 
     workspace: Workspace
     optimize: bool = True
     shards: int = 1
 
     def settle(self, query: s.Query, now: Moment) -> tuple[s.Query, Moment | None]:
-        """The query with times for `now`, and the moment it begins at if it is live only."""
+        """The query with times for `now`, and the moment at which it begins, if it reads new events only."""
         within = query.within
         live = within is None or (within.low is not None and within.low.micros is None and not within.low.offset)
         if live and within is not None:
@@ -44,7 +41,7 @@ class StatementCompiler:
         return compile_program(bound, plan, shards if shards is not None else self.shards, into)
 
     def compile_again(self, statement: Statement) -> Program:
-        """The program of a deployed statement, against the catalog of now."""
+        """The program of a deployed statement, bound against the current catalog."""
         return self.compile(self.parse(statement), statement.since, statement.shards)
 
     def parse(self, statement: Statement) -> s.Query:

@@ -1,7 +1,4 @@
-"""What a user asks of a deployed statement: EXPLAIN, why-not, the events of its matches, a picture.
-
-Apart from the deployments, which change statements: nothing here does.
-"""
+"""The inspector of deployed statements: EXPLAIN, why-not, the events of matches, pictures. It changes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from presage.storage import Log
 
 @dataclass(frozen=True)
 class StatementInspector:
-    """`relations`: those of now; `warnings`: of deployed statements, by number."""
+    """`relations`: the current ones; `warnings`: of deployed statements, by number."""
 
     log: Log
     job: Job
@@ -37,15 +34,15 @@ class StatementInspector:
     warnings: Mapping[str, tuple[QueryWarning, ...]]
 
     def explain(self, number: str) -> str:
-        """EXPLAIN of a statement, and how it runs here."""
+        """EXPLAIN of a statement, and how it runs."""
         statement, program = self.job.statements[number], self.job.programs[number]
         bound = replace(self.compiler.bind(statement), warnings=self.warnings.get(number, ()))
         plan = self.compiler.workspace.explain(bound)
         shards = f"{program.shards} shards of its keys" if program.shards > 1 else "one shard"
-        native = ", ".join(show(expr) for expr in program.foreign) or "none"
+        native = ", ".join(show(expr) for expr in program.catalyst) or "none"
         rows = [
             f"state in {shards}; batches of at most about {self.job.planner.rows_per_batch:,} events",
-            f"expressions that are asked of Spark: {native}",
+            f"expressions that Spark computes: {native}",
             f"rows by time alone: {'yes' if program.timers else 'no'}",
             *described(program.plan),
         ]
@@ -56,8 +53,8 @@ class StatementInspector:
             rows.append(f"recalls that are open now: {ready:,} ready, {suspended:,} suspended")
         if program.lags:
             watermark = statement.output_watermark
-            known = "nothing is known" if watermark is None else format_timestamp(watermark)
-            rows.append(f"its rows wait for the oldest open recall; all have been made up to: {known}")
+            made_to = "no watermark yet" if watermark is None else format_timestamp(watermark)
+            rows.append(f"its rows wait for the oldest open recall; all have been made up to: {made_to}")
         return plan + "\n\n== Live ==\n" + "\n".join(rows)
 
     @property
@@ -66,7 +63,7 @@ class StatementInspector:
         return Browser(workspace.library, workspace.catalog.knowledge.values())
 
     def selected(self, number: str, limit: int) -> list[Selected]:
-        """Which things the PATHs of a statement select."""
+        """The entities that the PATHs of a statement select."""
         return self.knowledge.selected(self.job.programs[number].relations, limit)
 
     def why_not_conditions(self, number: str, limit: int) -> list[ConditionReport]:
@@ -78,13 +75,13 @@ class StatementInspector:
     def why_not_patterns(self, number: str, event: int) -> list[Reasons]:
         """Why an event made no row in the patterns and sequences of a statement; `event` is its sequence number."""
         statement = self.job.statements[number]
-        # Compiled anew: places of expressions are those of this text, not of a script with other statements.
+        # Compiled again: spans of expressions refer to this text, not to a script with other statements.
         program, position = self.compiler.compile_again(statement), self.job.position_of(statement)
         repeats = self.job.can_repeat(statement)
         return why_not_patterns(program, statement.text, position, self.log, self.relations(), event, repeats)
 
     def trace(self, number: str) -> MatchTrace:
-        """For the events of a statement's matches; `follow` takes it to where the statement is."""
+        """The trace of a statement's matches; `follow` brings it to the position of the statement."""
         return MatchTrace(self.job.programs[number], self.log, self.relations())
 
     def follow(self, number: str, trace: MatchTrace) -> None:

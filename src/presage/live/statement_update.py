@@ -1,6 +1,6 @@
 """The update of a statement by a batch: its new values from the outcomes of its tasks.
 
-Apart from the commit draft, which collects the updates of all statements.
+The commit draft collects the updates of all statements.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from presage.errors import PresageError
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.input_range import InputPosition, InputRange
 from presage.live.program import Program
@@ -27,9 +26,9 @@ def wall_clock() -> int:
 
 
 def output_watermark(statement: Statement, input_range: InputRange, several: list[Outcome]) -> int | None:
-    """Up to when a statement whose rows lag behind their time has all of them out."""
-    known = [o.output_watermark for o in several if o.output_watermark is not None]
-    return min(input_range.end.watermark, *known) if known else statement.output_watermark
+    """The watermark of the rows of a statement: it has emitted all rows up to this time."""
+    watermarks = [o.output_watermark for o in several if o.output_watermark is not None]
+    return min(input_range.end.watermark, *watermarks) if watermarks else statement.output_watermark
 
 
 def changed_values(
@@ -41,13 +40,19 @@ def changed_values(
     chains: Mapping[str, Chain],
     can_repeat: Callable[[], bool],
 ) -> dict[str, Any]:
-    """`watermarks`: those of the batch, by stream; `chains`: where the states lie that it wrote; `can_repeat`: whether
-    the statement could be replayed from the log."""
+    """`watermarks`: those of the batch, by stream; `chains`: the locations of its new states; `can_repeat`: whether the
+    statement could be replayed from the log."""
     if any(o.blocked for o in several):
         return {"own_position": input_range.start}
     failure = next((o.failure for o in several if o.failure is not None), None)
     if failure is not None:
-        return _failed(statement, program, input_range, failure, can_repeat)
+        lost = is_lost_state(failure)  # then it is recomputed from the log
+        if lost and can_repeat():
+            counters = {"rows_in": 0, "unknown_entities": 0, "inference": {}, "to_skip": statement.rows_out}
+            again = {"own_position": InputPosition(), "error": failure.render(), "fingerprint": program.fingerprint}
+            return {**NO_STATE, **counters, **again}
+        failure.fix = "deploy it again with replace=True" if lost else failure.fix
+        return {"status": FAILED, "own_position": input_range.start, "error": failure.render()}
     done = _merged(several)
     values: dict[str, Any] = {}
     if done.rows_in:
@@ -65,25 +70,10 @@ def changed_values(
     if program.ends is not None and input_range.end.watermark >= program.ends:
         values |= {"status": FINISHED, "own_position": input_range.end, **NO_STATE, "changed": wall_clock()}
     elif statement.own_position is not None:
-        # Joins the others only at exactly their watermark: it must not go back to a lower one.
+        # Joins the others only at exactly their watermark, which must not decrease.
         joins = input_range.end.watermark == min((watermarks[s] for s in program.streams), default=NOTHING_KNOWN)
         values["own_position"] = None if joins else input_range.end
     return values
-
-
-def _failed(
-    statement: Statement,
-    program: Program,
-    input_range: InputRange,
-    failure: PresageError,
-    can_repeat: Callable[[], bool],
-) -> dict[str, Any]:
-    lost = is_lost_state(failure)  # then it is recomputed from the log
-    if lost and can_repeat():
-        skip = {"own_position": InputPosition(), **NO_STATE, "to_skip": statement.rows_out, "error": failure.render()}
-        return {**skip, "rows_in": 0, "unknown_entities": 0, "inference": {}, "fingerprint": program.fingerprint}
-    failure.fix = "deploy it again with replace=True" if lost else failure.fix
-    return {"status": FAILED, "own_position": input_range.start, "error": failure.render()}
 
 
 @dataclass
@@ -114,7 +104,7 @@ def _merged(several: list[Outcome]) -> _Done:
 
 
 def _state_values(statement: Statement, chains: Mapping[str, Chain], done: _Done) -> dict[str, Any]:
-    """Where its states lie, and the counters of them."""
+    """The locations of its states, and the counters in them."""
     values: dict[str, Any] = {}
     if chains or not done.joined.items() <= statement.shared.items():
         shared = {k: f for k, f in {**statement.shared, **done.joined}.items() if not has_shard(chains, k)}

@@ -1,4 +1,4 @@
-"""The thread in which the steps of a batch run, with deadlines: a batch waits no longer than statements may take.
+"""The thread in which the steps of a batch run, with a deadline for each step.
 
 A step that takes too long is cancelled, and abandoned if it does not stop: its result is dropped, because only the
 waiting thread publishes.
@@ -26,7 +26,7 @@ GRACE_SECONDS = 0.2
 
 
 class StepOverdueError(Exception):
-    """A statement has taken too long; no number: several of them together."""
+    """The step of a statement has taken too long; an empty number: a shared step."""
 
     def __init__(self, number: str) -> None:
         super().__init__(number)
@@ -38,7 +38,7 @@ class BatchInterruptedError(Exception):
 
 
 class StepDeadline:
-    """What is being stepped now, since when, and how long it may take."""
+    """The running step, its start, and the time that it may take."""
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self.seconds = seconds
@@ -49,17 +49,17 @@ class StepDeadline:
         self.interrupted = False
 
     def begin(self, number: str, times: int = 1) -> None:
-        """Of a statement, or of several (an empty number) that may take so many times as long."""
+        """Begin the step of a statement, or of several (an empty number); it may take so many times as long."""
         self.check()
         self.number, self.since, self._allowed = number, time.monotonic(), self.seconds * times
 
     def check(self) -> None:
-        """Called by a step before it uses shared objects: an abandoned one stops here."""
+        """Called by a step before it uses shared objects: an abandoned step stops here."""
         if self.abandoned:
             raise CancelledError
 
     def left(self) -> float:
-        """Seconds left. The time of compiling kernels does not count."""
+        """Seconds left. Compiling kernels does not count."""
         if _COMPILING.running:
             self.since = time.monotonic()
         return self.since + self._allowed - time.monotonic()
@@ -73,7 +73,7 @@ class StepThread:
         self.deadline: StepDeadline | None = None  # of what runs now
 
     def interrupt(self) -> None:
-        """End what runs now, if something does, with a BatchInterruptedError for the waiting thread."""
+        """End the running work, if there is any; the waiting thread raises a BatchInterruptedError."""
         with self._news:
             if self.deadline is not None:
                 self.deadline.interrupted = True
@@ -138,7 +138,7 @@ def too_slow(statement: str, seconds: float) -> PresageError:
 
 
 class _Compiling(event.Listener):
-    """Whether Numba compiles something now."""
+    """How many compilations of Numba are running."""
 
     def __init__(self) -> None:
         self.running = 0

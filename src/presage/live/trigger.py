@@ -18,8 +18,8 @@ LOOK_SECONDS, TRY_AGAIN_SECONDS = 2.0, 5.0
 
 
 class Trigger:
-    """Starts with the first `ensure_running`. `start` starts a streaming query that calls a function after each tick;
-    it may have to wait for the session."""
+    """Starts with the first `ensure_running`. `start` starts a streaming query that calls a function after each tick,
+    and may wait for the session."""
 
     def __init__(self, start: Callable[[Callable[[], None]], Ticker], log: Log, job: Job) -> None:
         self._start = start
@@ -30,16 +30,16 @@ class Trigger:
         self._ticked = -1  # the arrivals of the last tick
         self._following = False
         self._stopped = False
-        self._wanted = False  # batches shall run, though there may be no query
+        self._wanted = False  # batches shall run, with or without a query
         self._check_at = 0.0  # when to check again whether there is one
         self._ended: Exception | None = None  # why there is none
         self._early = threading.Lock()  # held while batches run without a streaming query
         self._history = HistoryReader(self._history_read)
 
     def catch_up(self) -> None:
-        """Run the batches of a backlog at once: a session and its first streaming query take seconds to start.
+        """Run the batches of a backlog at once, without the session and its query, which take seconds to start.
 
-        Statements that need the session are left to the query, as are failures: it retries and reports them.
+        Statements that need the session are left to the query, as are failures, which it retries and reports.
         """
         if any(program.native for program in self._job.programs.values()):
             return
@@ -75,7 +75,7 @@ class Trigger:
                 raise
 
     def wake(self) -> None:
-        """If batches run at all: run one for what is due by the wall clock; restart a query that Spark has ended."""
+        """If batches run at all: run one for deadlines of the wall clock; restart a query that Spark has ended."""
         if not self._wanted or self._stopped:
             return
         if self._job.overdue:
@@ -101,7 +101,7 @@ class Trigger:
         try:
             return ticker.running
         except Exception:
-            # The JVM is gone: Py4J raises many kinds of errors.
+            # The JVM has ended: Py4J raises many kinds of errors.
             return False
 
     def _stop_query(self, ticker: Ticker) -> None:
@@ -123,7 +123,7 @@ class Trigger:
             raise error("LIVE_STOPPED", why=why) from failure
 
     def stop(self) -> None:
-        """No batch will follow; the one that runs has a moment to end."""
+        """Run no more batches; a running batch that takes long is interrupted."""
         with self._lock:
             self._stopped = True
             ticker = self._ticker

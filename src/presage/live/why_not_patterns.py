@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.reasons import Examiner, Reasons
-from presage.execution.steps import Book, StepContext, schema_of
+from presage.execution.steps import OperatorStates, StepContext, schema_of
 from presage.live.input_range import InputPosition, InputRange
 from presage.live.program import Program
 from presage.operators.registry import parts
@@ -26,65 +26,62 @@ def _nodes(name: str) -> tuple[type[Node], ...]:
     return tuple(kind for part in parts("why_not").values() for kind in getattr(part, name, ()))
 
 
-# Events that are read again for an answer.
+# The most events of a replay.
 MOST_EVENTS = 500_000
-# How operators tell of one event, by type of node.
+# By type of node: why-not of operators.
 _WHY_NOT = {kind: why for part in parts("why_not").values() for kind, why in part.WHY_NOT.items()}
-ASKED = tuple(_WHY_NOT)
-# What may lie below: it makes rows of single events.
+# Nodes that can be replayed below such a node: their rows depend on single events.
 PLAIN = (Scan, Filter, Project, Merge, *_nodes("PLAIN"))
 _TELL_FILTER = _nodes("TELLS_FILTER")
-# What may lie above without a say in whether there is a row.
+# Nodes above it that drop no row.
 PASSING = (Stamp, Project)
 
 
 def why_not_patterns(
-    program: Program, text: str, place: InputPosition, log: Log, tables: Mapping[str, Any], number: int, repeats: bool
+    program: Program, text: str, end: InputPosition, log: Log, tables: Mapping[str, Any], number: int, repeats: bool
 ) -> list[Reasons]:
-    """One for each pattern or sequence of the statement. `text` is what the places of its expressions refer to,
-    `number` that of the event's arrival, `place` how far the statement is; `repeats`: whether it would make its rows
-    again."""
-    found = []
+    """One for each pattern or sequence of the statement. `text` is what the spans of its expressions refer to, `number`
+    the event's sequence number, `end` the position of the statement; `repeats`: whether a replay gives its rows."""
+    reasons = []
     for node in program.plan.walk():
-        if isinstance(node, ASKED):
-            why = _cannot(node, program, place, log, repeats)
-            reasons = Reasons(node.label(), notes=(why,))
-            found.append(reasons if why else _asked(node, program, text, place, log, tables, number))
-    return found
+        if type(node) in _WHY_NOT:
+            why = _cannot(node, program, end, log, repeats)
+            cannot = Reasons(node.label(), notes=(why,))
+            reasons.append(cannot if why else _replay(node, program, text, end, log, tables, number))
+    return reasons
 
 
-def _asked(
-    node: Node, program: Program, text: str, place: InputPosition, log: Log, tables: Mapping[str, Any], number: int
+def _replay(
+    node: Node, program: Program, text: str, end: InputPosition, log: Log, tables: Mapping[str, Any], number: int
 ) -> Reasons:
     relations = {name: tables[name] for name in program.relations}
     examiner = Examiner(Evaluator(relations), text)
     context = StepContext(
-        read=range_reader(InputRange(InputPosition(), place), log),
+        read=range_reader(InputRange(InputPosition(), end), log),
         evaluator=examiner.evaluator,
         relations=relations,
         operators=STEPS,
         places=program.places,
-        book=Book(),
+        states=OperatorStates(),
         upper=program.upper,
-        **watermarks_of(program, place),
+        **watermarks_of(program, end),
     )
-    told: Reasons = _WHY_NOT[type(node)](node, program.plan, context, number, examiner)
+    reasons: Reasons = _WHY_NOT[type(node)](node, program.plan, context, number, examiner)
     above = _above(program.plan, node)
-    if above:
-        told = Reasons(told.what, told.chances, (*told.notes, f"What comes after it is not looked at here: {above}."))
-    return told
+    note = f"The operators above it are not checked here: {above}."
+    return Reasons(reasons.what, reasons.chances, (*reasons.notes, note)) if above else reasons
 
 
-def watermarks_of(program: Program, place: InputPosition) -> dict[str, Any]:
-    """How far time is known to a statement at a place, and whether it has ended."""
-    clock, end = place.watermark, False
+def watermarks_of(program: Program, position: InputPosition) -> dict[str, Any]:
+    """The watermarks of a statement at a position, and whether it has ended."""
+    watermark, end = position.watermark, False
     if program.upper is not None and program.ends is not None:
-        clock, end = min(clock, program.upper), clock >= program.ends
-    return {"clock": clock, "inner_clock": place.watermark, "end": end}
+        watermark, end = min(watermark, program.upper), watermark >= program.ends
+    return {"watermark": watermark, "inner_watermark": position.watermark, "end": end}
 
 
 def range_reader(input_range: InputRange, log: Log) -> Callable[[Scan], pa.Table]:
-    """Reads the events that a scan takes in between two places of a statement."""
+    """Reads the events of a scan in a range."""
 
     def read(scan: Scan) -> pa.Table:
         parts = [read_events(files, scan.attributes) for files in input_range.files(scan, log.archive)]
@@ -97,31 +94,31 @@ def range_reader(input_range: InputRange, log: Log) -> Callable[[Scan], pa.Table
     return read
 
 
-def _cannot(node: Node, program: Program, place: InputPosition, log: Log, repeats: bool) -> str:
-    """Why it cannot be told; empty if it can."""
+def _cannot(node: Node, program: Program, end: InputPosition, log: Log, repeats: bool) -> str:
+    """Why a node cannot be replayed; empty if it can."""
     below = [x for child in node.inputs for x in child.walk()]
     scans = [x for x in below if isinstance(x, Scan)]
     if any(scan.made for scan in scans):
-        return "It reads rows of other statements, which are not read again here: ask about those."
-    strange = [x for x in below if not isinstance(x, PLAIN)]
-    if strange:
-        return f"It reads the result of {type(strange[0]).__name__.lower()}; why-not cannot replay it."
-    if program.foreign:
-        return "It has expressions that only Spark computes: what came of them cannot be told here."
+        return "It reads rows of other statements; why-not cannot replay them: ask about those statements."
+    others = [x for x in below if not isinstance(x, PLAIN)]
+    if others:
+        return f"It reads the result of {type(others[0]).__name__.lower()}; why-not cannot replay it."
+    if program.catalyst:
+        return "It has expressions that only Spark computes; why-not cannot replay them."
     if not repeats:
-        return "The archive does not hold all that it read, or other things are known by now: it cannot be seen again."
-    input_range = InputRange(InputPosition(), place)
+        return "The archive no longer holds all of its input, or knowledge has changed: why-not cannot replay it."
+    input_range = InputRange(InputPosition(), end)
     count = sum(files.rows for scan in scans for files in input_range.files(scan, log.archive))
     if count > MOST_EVENTS:
-        return f"Its streams have brought {count:,} events; more than {MOST_EVENTS:,} are not read again for an answer."
+        return f"Its streams have {count:,} events; why-not replays at most {MOST_EVENTS:,}."
     return ""
 
 
 def _above(plan: Node, node: Node) -> str:
-    """Nodes between the statement's rows and a node that may leave out a row."""
-    found = []
+    """The nodes above a node that may drop a row."""
+    above = []
     while plan is not node:
         if not isinstance(plan, PASSING):
-            found.append(plan.label())
+            above.append(plan.label())
         (plan,) = [child for child in plan.inputs if any(x is node for x in child.walk())][:1]
-    return "; ".join(found[:-1] if isinstance(node, _TELL_FILTER) else found)
+    return "; ".join(above[:-1] if isinstance(node, _TELL_FILTER) else above)

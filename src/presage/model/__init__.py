@@ -1,1 +1,1 @@
-"""The nouns of Presage: types, event types with inheritance, time. Imports nothing else of the project."""
+"""Types, the catalog of event types, time, permissions, operator state. Imports only `errors` and `logging`."""

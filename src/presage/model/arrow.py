@@ -1,4 +1,4 @@
-"""Types of the language as Arrow types. Kept apart from `types` so that `presage check` never imports Arrow."""
+"""Types of the language as Arrow types. Apart from `model/types.py`, so that `presage check` does not load Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is declared: event types, relations, models, knowledge bases. Immutable: a declaration makes a new one."""
+"""The catalog: declared event types, relations, models, knowledge bases, sinks. Immutable."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from presage.model.semantics import Context, Knowledge
 from presage.model.text import Span
 from presage.model.types import DataType
 
-# The empty schema: every event type inherits it, and it has no attributes of its own.
+# The root schema: every event type inherits it; it has no attributes.
 EVENT = "Event"
-# Columns of a probabilistic stream beside those declared: how likely the row is, and what it is conditioned on.
+# Columns that a probabilistic stream adds: the probability of the row, and the values of the previous step.
 PROBABILITY = "probability"
 BEFORE = "prev_"
 
@@ -26,14 +26,14 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Moment:
-    """`now` of a standing statement, in the log: a position, and how far the time of each stream was known there."""
+    """Where a deployed statement starts or ends in the log: an offset, and the watermarks of the streams there."""
 
     position: int
     watermarks: Mapping[str, int | None] = field(default_factory=dict)
-    known: int | None = None  # where one statement was with all that it reads
+    known: int | None = None  # the watermark of the statement over all its inputs
 
     def watermark(self, streams: Iterable[str]) -> int | None:
-        """How far the time of all these streams was known; None where one had told nothing yet."""
+        """The watermark of these streams together; None while one of them has none."""
         if self.known is not None:
             return self.known
         known = [self.watermarks.get(name) for name in streams]
@@ -50,8 +50,8 @@ class Moment:
 
 @dataclass(frozen=True)
 class Producer:
-    """A statement that fills a derived stream, by its text. A standing one has a number; it sees what arrived after
-    `since` and, once it is stopped, up to `until`. One that was only declared sees everything."""
+    """A statement that fills a derived stream, by its text. A deployed one has a number; it reads events that arrived
+    after `since` and, once stopped, up to `until`. One that is only declared reads all events."""
 
     text: str
     since: Moment | None = None
@@ -61,22 +61,22 @@ class Producer:
 
 @dataclass(frozen=True)
 class Uncertain:
-    """What a probabilistic stream does not know for sure: a row is an alternative for these attributes of its key and
-    step. `markov`: given the values of the step before, which the row has in columns of their own."""
+    """The uncertain attributes of a probabilistic stream: a row is one alternative of them for its key and step.
+    `markov`: conditional on the values of the previous step, which the row has in further columns."""
 
     attributes: tuple[str, ...]
     markov: bool = False
 
     @property
     def before(self) -> tuple[str, ...]:
-        """The columns with the values of the step before, one for each attribute; none if steps are independent."""
+        """The columns of the previous step, one for each attribute; none if steps are independent."""
         return tuple(BEFORE + name for name in self.attributes) if self.markov else ()
 
 
 @dataclass(frozen=True)
 class InferredFrom:
-    """Where the rows of a probabilistic stream come from: readings of a stream, a model, a method (filter, smooth,
-    viterbi, particles) and, for the last, how many."""
+    """The inference of a probabilistic stream: stream of readings, model, method (filter, smooth, viterbi, particles)
+    and, for particles, their number."""
 
     over: str
     model: str
@@ -86,10 +86,10 @@ class InferredFrom:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What comes as functions of time: a row has, for each of these attributes, its value at the row's own time, the
-    change per second from there on, and perhaps a threshold of its own; else `thresholds` holds. `period`: the longest
-    time that a function holds, in microseconds. `errors`: how the real value strays within the threshold; `sigma`: of
-    the normal one, as a part of the threshold. `buffer`: the most tuples that are kept, and by which `policy`."""
+    """The attributes of a predicted stream, whose rows are functions of time: for each attribute its value at the row's
+    time, its rate per second, and optionally a threshold (else that of `thresholds`). `period`: how long a function is
+    valid at most, in microseconds. `errors`: the distribution of the real value within the threshold; `sigma`: of the
+    normal one, as a fraction of the threshold. `buffer`: the most tuples that are kept, by `policy`."""
 
     attributes: tuple[str, ...]
     thresholds: tuple[float, ...]
@@ -106,8 +106,8 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Virtual:
-    """An attribute that a query gives to a type whose streams spell it differently. By stream: its attribute, or the
-    constant that tells it apart; NULL for the others."""
+    """An attribute that a query adds to a type whose streams name it differently. By stream: its attribute, or a
+    constant; NULL for the others."""
 
     name: str
     type: DataType
@@ -117,10 +117,10 @@ class Virtual:
 
 @dataclass(frozen=True)
 class EventType:
-    """An event type. `attributes` holds all of them, inherited ones first; `kind` is schema, stream or derived.
+    """An event type. `attributes` are all of them, inherited ones first; `kind` is schema, stream or derived.
 
-    A derived stream is what INSERT INTO fills; `producers` are the statements that do. The attributes of a stream that
-    is `probabilistic` end with the columns that its rows have beside those declared.
+    INSERT INTO fills a derived stream; `producers` are its statements. The attributes of a `probabilistic` stream end
+    with the columns that it adds to the declared ones.
     """
 
     name: str
@@ -140,19 +140,19 @@ class EventType:
 
     @property
     def declared(self) -> tuple[Attribute, ...]:
-        """The attributes without the columns that a probabilistic stream adds to them."""
+        """The attributes without the columns that a probabilistic stream adds."""
         if self.probabilistic is None:
             return self.attributes
         return self.attributes[: -1 - len(self.probabilistic.before)]
 
     @property
     def positional(self) -> tuple[Attribute, ...]:
-        """What the terms of a subgoal stand for, in order: the declared attributes without the time."""
+        """The attributes of a subgoal's terms, in order: those declared, without the time."""
         return tuple(a for a in self.declared if a.name != self.event_time)
 
     @property
     def hidden(self) -> tuple[tuple[str, DataType], ...]:
-        """Attributes that a query may name and that `*` does not show."""
+        """Attributes that a query may name, but are not part of `*`."""
         return tuple((v.name, v.type) for v in self.virtual)
 
     @property
@@ -161,13 +161,13 @@ class EventType:
 
     @property
     def has_source(self) -> bool:
-        """Whether it is filled from outside by itself, and not by `load` alone."""
+        """Whether an external source fills it, and not only `load`."""
         outside = self.options.get("source", "memory") != "memory"
         return outside and self.kind == "stream" and self.inference is None
 
     @property
     def happens(self) -> bool:
-        """Whether its rows are events, and neither alternatives nor functions."""
+        """Whether its rows are events, not alternatives or functions."""
         return self.probabilistic is None and self.predicted is None
 
     def attribute(self, name: str) -> Attribute | None:
@@ -190,7 +190,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Model:
-    """A hidden Markov model: the file that it was read from, and what the file said."""
+    """A hidden Markov model: its file, and the content of the file when declared."""
 
     name: str
     path: str
@@ -199,9 +199,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where the rows of the standing statements of a name go by themselves. `version`: of the catalog when it was
-    declared, and what tells it from an earlier sink of its name; `begin`: the number of the statement, and of its row,
-    that it began with."""
+    """A sink for the rows of the deployed statements of a name. `version`: that of the catalog when it was declared,
+    which distinguishes it from an earlier sink of its name; `begin`: number of the first statement and of its first
+    row."""
 
     name: str
     statement: str
@@ -220,21 +220,20 @@ class Catalog:
 
     types: Mapping[str, EventType] = field(default_factory=lambda: {EVENT: EventType(EVENT, "schema", ())})
     relations: Mapping[str, Relation] = field(default_factory=dict)
-
     models: Mapping[str, Model] = field(default_factory=dict)
     knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
     sinks: Mapping[str, Sink] = field(default_factory=dict)
 
     def names(self) -> list[str]:
-        """What can be asked: types and relations."""
+        """Names that a query can read: types and relations."""
         return [*self.types, *self.relations]
 
     def taken(self) -> list[str]:
-        """All names, those of models, knowledge bases and sinks too."""
+        """All names, including models, knowledge bases and sinks."""
         return [*self.names(), *self.models, *self.knowledge, *self.sinks]
 
     def kind(self, name: str) -> str:
-        """What a declared name is: schema, stream, derived, relation, model, sink or knowledge base."""
+        """The kind of a declared object: schema, stream, derived, relation, model, sink or knowledge base."""
         if name in self.types:
             return self.types[name].kind
         if name in self.relations:
@@ -259,17 +258,11 @@ class Catalog:
         return replace(self, sinks={**self.sinks, sink.name: sink})
 
     def without(self, name: str) -> Catalog:
-        return replace(
-            self,
-            types={n: t for n, t in self.types.items() if n != name},
-            relations={n: r for n, r in self.relations.items() if n != name},
-            models={n: m for n, m in self.models.items() if n != name},
-            knowledge={n: k for n, k in self.knowledge.items() if n != name},
-            sinks={n: k for n, k in self.sinks.items() if n != name},
-        )
+        kinds = {kind: {n: x for n, x in objects.items() if n != name} for kind, objects in vars(self).items()}
+        return replace(self, **kinds)
 
     def ancestors(self, name: str) -> set[str]:
-        """The type itself and all that it inherits, the empty schema included."""
+        """The type itself and all that it inherits, including the root schema."""
         found: set[str] = {EVENT}
         todo = [name]
         while todo:
@@ -280,10 +273,9 @@ class Catalog:
         return found
 
     def streams_of(self, name: str) -> list[EventType]:
-        """Every stream whose events `FROM name` sees, in the order of declaration.
+        """Every stream whose events `FROM name` reads, in the order of declaration.
 
-        A row of a probabilistic stream is no event, but what may have been one, and one of a predicted stream is a
-        function: they are seen under their own names only.
+        Rows of probabilistic and predicted streams are not events: they are read under their own names only.
         """
         return [
             t
@@ -292,14 +284,14 @@ class Catalog:
         ]
 
     def loadable(self, besides: Catalog) -> list[EventType]:
-        """Streams with an archive of their own that the other catalog does not have."""
+        """Streams with an archive that are not in the other catalog."""
         return [t for n, t in self.types.items() if t.kind == "stream" and n not in besides.types]
 
     def heirs(self, name: str) -> list[str]:
         return [t.name for t in self.types.values() if name in t.parents]
 
     def inferred(self, name: str) -> list[str]:
-        """The streams that are inferred from the readings of that stream, or with the model of that name."""
+        """The streams that are inferred from that stream, or with that model."""
         made = [t for t in self.types.values() if t.inference is not None]
         return [t.name for t in made if t.inference is not None and name in (t.inference.over, t.inference.model)]
 
@@ -307,7 +299,7 @@ class Catalog:
 def merge_attributes(
     name: str, parents: list[EventType], own: tuple[Attribute, ...], span: Span | None = None
 ) -> tuple[Attribute, ...]:
-    """Attributes of a type that inherits `parents`: theirs first, by name; two domains of one are refused."""
+    """The attributes of a type that inherits `parents`, theirs first; one name with two types is an error."""
     merged: dict[str, Attribute] = {}
     owner: dict[str, str] = {}
     for source, attributes in [*((p.name, p.attributes) for p in parents), (name, own)]:

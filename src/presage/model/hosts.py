@@ -1,8 +1,8 @@
-"""Hosts that statements may have the engine connect to. The address that is connected to is checked, not its name.
+"""Hosts that the engine may connect to on behalf of statements. The resolved address is checked, not only the name.
 
-Without a list every host may be named but this machine and its link: their services, and a cloud's service for
-credentials, trust whoever asks from here. With a list only what is on it. A name on the list never stands for an
-address of this machine: its owner decides what it resolves to.
+Without an allow-list, every host is allowed except this machine and its link-local network: their services, and a
+cloud's metadata service, trust local callers. With a list, only its hosts are. A name on the list never allows an
+address of this machine: the owner of the name decides what it resolves to.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOCAL = (
     ip_network("::/128"),
     ip_network("169.254.0.0/16"),
     ip_network("fe80::/10"),
-    # What clouds hand out credentials at, beside 169.254.169.254.
+    # Metadata services of clouds, besides 169.254.169.254.
     ip_network("fd00:ec2::254/128"),
     ip_network("100.100.100.200/32"),
 )
@@ -38,7 +38,7 @@ ANY = "*"
 
 @dataclass(frozen=True)
 class _Entry:
-    """One host of the list: a name (`*.example.org` stands for all below it), or a network. No port: all of them."""
+    """One host of the list: a name (`*.example.org` matches all names below it), or a network. No port: all ports."""
 
     name: str
     networks: tuple[Network, ...]
@@ -54,7 +54,7 @@ class _Entry:
 
 
 class Hosts:
-    """The list. None: every host but those of this machine and its link."""
+    """The allow-list. None: every host except this machine and its link-local network."""
 
     def __init__(self, allowed: Iterable[str] | None = None) -> None:
         self._entries = None if allowed is None else tuple(_entry(text) for text in allowed)
@@ -64,7 +64,7 @@ class Hosts:
         return self._entries is not None
 
     def check(self, owner: str, host: str, port: int) -> None:
-        """Refuse what is known to be refused without asking for the addresses of a name."""
+        """Refuse what can be refused without resolving the name."""
         address = _written(host)
         if address is not None:
             self._require(owner, host, port, [address])
@@ -72,19 +72,19 @@ class Hosts:
             raise _refused(owner, host, port, "it is not among the allowed hosts")
 
     def addresses(self, owner: str, host: str, port: int) -> list[str]:
-        """The addresses of a host that may be connected to; an error if none of them may."""
+        """The allowed addresses of a host; an error if none is allowed."""
         found = dict.fromkeys(_addresses(host, port))
         allowed = self._require(owner, host, port, [ip_address(text.partition("%")[0]) for text in found])
         return [text for text, may in zip(found, allowed, strict=True) if may]
 
     def check_all(self, owner: str, host: str, port: int) -> None:
-        """Refuse a host if one of its addresses may not be connected to: who connects looks the name up again."""
+        """Refuse a host if one of its addresses is not allowed: the client will resolve the name again."""
         for text in _addresses(host, port):
             self._require(owner, host, port, [ip_address(text.partition("%")[0])])
 
     def connect(self, owner: str, host: str, port: int, timeout: float | None) -> socket.socket:
-        """A connection to the first address that answers, of those that may be. The name is looked up once: what was
-        checked is what is connected to."""
+        """A connection to the first allowed address that answers. The name is resolved once: the checked address is
+        the one connected to."""
         failure: OSError | None = None
         for address in self.addresses(owner, host, port):
             try:
@@ -132,7 +132,7 @@ def _is_local(address: Address) -> bool:
 
 
 def _meant(address: Address) -> Address:
-    """The address of version 4 that one of version 6 carries, if it does: what is connected to in the end."""
+    """The IPv4 address inside an IPv6 one, if any: it is where the connection ends."""
     if not isinstance(address, IPv6Address):
         return address
     low = int(address) & 0xFFFF_FFFF
@@ -142,8 +142,8 @@ def _meant(address: Address) -> Address:
 
 
 def _written(host: str) -> Address | None:
-    """The address that a host is written as, in any of the forms that the system takes: 127.1, 0177.0.0.1, 2130706433.
-    None: it is a name."""
+    """The address of a host written as one, in any form that the system accepts: 127.1, 0177.0.0.1, 2130706433. None:
+    it is a name."""
     if _is_this_machine(host):
         return IPv4Address("127.0.0.1")
     with suppress(ValueError):
@@ -160,7 +160,7 @@ def _plain(host: str) -> str:
 
 def _entry(text: str) -> _Entry:
     with suppress(ValueError):
-        return _Entry(text, (ip_network(text, strict=False),), None)  # also one of version 6 without brackets
+        return _Entry(text, (ip_network(text, strict=False),), None)  # also IPv6 without brackets
     found = _WITH_PORT.fullmatch(text)
     if found is not None:
         port = None if found["port"] is None else int(found["port"])
@@ -176,7 +176,7 @@ def _entry(text: str) -> _Entry:
 
 
 def split_host(text: str, port: int) -> tuple[str, int]:
-    """Host and port of `host:port` or `[::1]:port`; `port` where there is none."""
+    """Host and port of `host:port` or `[::1]:port`; `port` is the default."""
     found = _WITH_PORT.fullmatch(text.strip())
     if found is None:
         return text.strip(), port
@@ -184,5 +184,5 @@ def split_host(text: str, port: int) -> tuple[str, int]:
 
 
 def each_server(servers: str, port: int) -> Iterator[tuple[str, int]]:
-    """Hosts and ports of a list with commas."""
+    """Hosts and ports of a comma-separated list."""
     return (split_host(part, port) for part in servers.split(",") if part.strip())

@@ -1,4 +1,4 @@
-"""Arrow columns in, values as JSON knows them out: times in ISO 8601, maps as objects, NaN and infinities as texts."""
+"""Values of Arrow columns as JSON values: times in ISO 8601, maps as objects, NaN and infinities as texts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from presage.model.time import format_timestamp, to_micros
 
-NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # what JSON has no numbers for
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
 
 
 def plain_column(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column as JSON knows them: times in ISO 8601, maps as objects, NaN and infinities as texts."""
     if pa.types.is_timestamp(column.type):
-        # Through integers: an expression can leave the years that Python's datetime knows.
+        # Through integers: an expression can leave the range of Python's datetime.
         return [None if v is None else _time(v) for v in column.cast(pa.int64()).to_pylist()]
     values = column.to_pylist()
     if pa.types.is_floating(column.type):

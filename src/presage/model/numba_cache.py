@@ -1,11 +1,10 @@
-"""Where compiled kernels are kept between processes: sets NUMBA_CACHE_DIR to a private folder of the user.
+"""The cache of compiled kernels: sets NUMBA_CACHE_DIR to a private folder of the user.
 
 Numba stores machine code next to a pickled index, so whoever can write to the folder can run code as the user: it is
-made for the owner alone (0700), and a folder that belongs to someone else is not used.
+private to its owner (0700), and a folder of another user is not used.
 
-Numba files its code by the path of the source. A cluster puts the package into another folder for every executor, or
-leaves it in the zip file as which it was shipped: each executor would compile all kernels anew. `KernelLocator` files
-the code by the name of the module, with the hash of all kernels as its version, wherever the sources lie.
+Numba keys its cache by the path of the source. On a cluster, each executor has the package in another folder, or in a
+zip file, and would compile all kernels again. `KernelLocator` keys it by module name, and by a hash of all kernels.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from zipfile import ZipFile
 
 VARIABLE = "NUMBA_CACHE_DIR"
 LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
-# Those that Numba goes through by itself: the functions of others are kept where they always were.
+# Numba's own locators: functions of other packages stay where they are.
 _OF_NUMBA = "UserProvidedCacheLocator,InTreeCacheLocator,UserWideCacheLocator,IPythonCacheLocator,ZipCacheLocator"
 
 
 def use_user_cache() -> Path:
-    """Point Numba at the folder and return it; call it before Numba is imported. A folder that the user chose stays."""
+    """Point Numba at the folder and return it; called before Numba is imported. A folder set by the user is kept."""
     _use_locator()
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -49,7 +48,7 @@ def use_user_cache() -> Path:
             stacklevel=2,
         )
     os.environ[VARIABLE] = str(folder)
-    # A user's own import of Numba may have come first; it read the variable then.
+    # If the user imported Numba first, it has read the variable already.
     numba = sys.modules.get("numba")
     if numba is not None:
         numba.config.CACHE_DIR = str(folder)
@@ -57,7 +56,7 @@ def use_user_cache() -> Path:
 
 
 class KernelLocator:
-    """Tells Numba where the compiled form of a function of ours lies; it has the methods of Numba's own locators."""
+    """The cache location of one of our functions; has the methods of Numba's own locators."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._folder = os.path.join(os.environ[VARIABLE], function.__module__)
@@ -71,7 +70,7 @@ class KernelLocator:
         try:
             self.ensure_cache_path()
         except OSError:
-            return None  # Numba asks the next one
+            return None  # Numba tries the next locator
         return self
 
     def ensure_cache_path(self) -> None:
@@ -100,7 +99,7 @@ def _use_locator() -> None:
 
 
 def _user_folder() -> Path:
-    # XDG says that a relative path in the variable is to be ignored.
+    # XDG: a relative path in the variable is ignored.
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not base.is_absolute():
         base = Path(os.path.expanduser("~")) / ".cache"
@@ -116,13 +115,13 @@ def _version(package: str) -> str:
 
 @cache
 def _stamp() -> str:
-    """The fingerprint of what this process runs: asked once for each function."""
+    """The fingerprint of this process's kernels: needed for each function, computed once."""
     return _fingerprint()
 
 
 def _fingerprint() -> str:
-    """Hash of all kernel sources. Numba looks only at the file of the compiled function, not at those of its callees
-    in other files, and would go on with old machine code after one of them changed."""
+    """Hash of all kernel sources. Numba checks only the file of the compiled function, not those of its callees, and
+    would use old machine code after one of them changed."""
     digest = hashlib.sha256()
     for name, content in sorted(_sources(Path(__file__).parents[1])):
         digest.update(name.rpartition("/")[2].encode())
@@ -130,11 +129,11 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:12]
 
 
-_COMPILED = "model/calendar.py"  # which kernels compile as well
+_COMPILED = "model/calendar.py"  # compiled into kernels as well
 
 
 def _sources(package: Path) -> Iterator[tuple[str, bytes]]:
-    """The kernels' files, by their names below the package, from a folder or from the zip file that it lies in."""
+    """The kernels' files, by their paths in the package, from a folder or from a zip file."""
     if package.is_dir():
         for path in [
             *package.glob("operators/*/kernel/**/*.py"),
@@ -150,13 +149,12 @@ def _sources(package: Path) -> Iterator[tuple[str, bytes]]:
             name = entry.removeprefix(prefix)
             parts = name.split("/")
             ours = entry.startswith(prefix) and name.endswith(".py")
-            beside = name == _COMPILED or parts[0] == "arrays"
-            if ours and (parts[2:3] == ["kernel"] or beside):
+            if ours and (parts[2:3] == ["kernel"] or name == _COMPILED or parts[0] == "arrays"):
                 yield name, shipped.read(entry)
 
 
 def _make_private(folder: Path) -> None:
-    """Create the folder for its owner alone; OSError if it cannot be, or if it is not the user's."""
+    """Create the folder, private to its owner; OSError if that fails, or if it belongs to another user."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
@@ -170,7 +168,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _folder_of_this_process() -> Path:
-    # Functions marked cache=True refuse to compile without any folder, so the process gets one that goes with it.
+    # Numba refuses to compile cache=True functions without a folder: use a temporary one, deleted at exit.
     folder = Path(tempfile.mkdtemp(prefix="presage-numba-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

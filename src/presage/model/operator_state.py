@@ -1,4 +1,4 @@
-"""State of a kernel: named Arrow tables and integers in, versioned bytes out (arrays, never pickle)."""
+"""The state of a kernel: named Arrow tables and integers, stored as versioned bytes (never pickled)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Since:
-    """How a state came from another one, as far as its kernel says: `kept` are the rows of its tables that the new ones
-    begin with, in their order; a table that is not named has none of them. `changed` are those of them, by column and
-    as the new table numbers them, that have another value now; None: any of them may have."""
+    """How a state derives from an earlier one, for incremental storage. `kept` marks the rows of the old tables that
+    the new ones start with, in the same order; a table that is not named keeps none. `changed` are the kept rows with
+    another value, by column, numbered as in the new table; None: any of them may have changed."""
 
     before: weakref.ref[State]
     kept: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
@@ -32,9 +32,8 @@ class Since:
 
 @dataclass
 class State:
-    """What a kernel carries from one step to the next. `kernel` names its writer, `numbers` are scalars. `since` and
-    `memo` are not stored: the one spares who stores the state the search for what has changed, the other is what the
-    kernel has found out on the way and would have to find again."""
+    """What a kernel carries from one step to the next. `kernel` names its writer, `numbers` are scalars. Not stored:
+    `since`, which tells the state store what changed, and `memo`, a cache of the kernel."""
 
     kernel: str
     tables: dict[str, pa.Table] = field(default_factory=dict)
@@ -53,7 +52,7 @@ class State:
         return b"".join(self.pieces())
 
     def pieces(self) -> Iterator[bytes | pa.Buffer]:
-        """The bytes in turn. One table is held a second time while it is written, never all of them."""
+        """The bytes, piece by piece: only one table is copied at a time."""
         lengths = {name: _stream(pa.MockOutputStream(), table).size() for name, table in self.tables.items()}
         head = json.dumps({"kernel": self.kernel, "numbers": self.numbers, "tables": lengths}).encode()
         yield MAGIC + struct.pack("<HI", VERSION, len(head)) + head

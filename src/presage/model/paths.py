@@ -1,7 +1,7 @@
-"""Paths that statements and loads name: where relative ones begin, and the folders that files must lie in.
+"""Paths in statements and loads: how relative ones are resolved, and the root folders that files must lie in.
 
-Roots protect a process from statements that come from others, as those of `presage serve` do. A program of the user's
-own reads what the user may read, unless it names roots.
+Roots protect a process from statements of other users, as in `presage serve`. A user's own program may read every file
+of the user, unless it names roots.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 AnyPath = str | os.PathLike[str]
 # `s3://…`, `abfss://…`, and what pathlib makes of them, `s3:/…`; one letter is a drive.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-MAX_TEXT = 64 * 2**20  # bytes of a file that is taken in as a whole
+MAX_TEXT = 64 * 2**20  # bytes of a file that is read as a whole
 
 
 def local_path(path: AnyPath, what: str) -> Path:
-    """A path of this machine's file system; the address of an object store or a server is refused."""
+    """A path of the local file system; URLs of object stores and servers are refused."""
     address = os.fspath(path)
     if _URL.match(address.lstrip()):
         raise error("NOT_LOCAL", path=address if "://" in address else address.replace(":/", "://", 1), what=what)
@@ -35,7 +35,7 @@ def local_path(path: AnyPath, what: str) -> Path:
 
 
 def home_path(path: AnyPath) -> Path:
-    """The path of a home, as a user names it."""
+    """The path of a home, as given by a user."""
     address = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(address, str) or "\0" in address:
         raise error("BAD_VALUE", what="a home", found=repr(path), expected="a path, as text")
@@ -44,21 +44,20 @@ def home_path(path: AnyPath) -> Path:
 
 @dataclass(frozen=True)
 class Roots:
-    """Folders that a relative path is looked for in. `bounded`: nothing outside of them is read."""
+    """Folders that relative paths are searched in. `bounded`: files outside of them are refused."""
 
     folders: tuple[AnyPath, ...] = ()
     bounded: bool = True
 
     @classmethod
     def of(cls, given: Sequence[AnyPath] | Roots | None, otherwise: Sequence[AnyPath] = ()) -> Roots:
-        """As a user names them; None: files may lie anywhere, and relative paths are looked for in the others."""
+        """Roots given by a user. None: files may lie anywhere, and relative paths are searched in `otherwise`."""
         if isinstance(given, Roots):
             return given
         return cls(tuple(given)) if given is not None else cls(tuple(otherwise), bounded=False)
 
     def resolve(self, path: str, base: AnyPath, must_exist: bool = True) -> Path:
-        """The file that a path means, links followed, if it may be read. A relative one begins at `base`; what is not
-        there is looked for in the folders."""
+        """The real path of a file that may be read. A relative path is searched in `base`, then in the folders."""
         if not path:  # it would be the base itself
             raise error("BAD_VALUE", what="path", found="empty", expected="that of a file or a folder")
         local_path(path, "a path")
@@ -76,19 +75,19 @@ class Roots:
         return there if must_exist and there is not None else found[0]
 
     def contains(self, real: Path) -> bool:
-        """Whether a path without links lies in the folders."""
+        """Whether a real path (without links) lies in the folders."""
         allowed = [Path(os.path.realpath(root)) for root in self.folders]
         return not self.bounded or any(real == root or root in real.parents for root in allowed)
 
     @contextmanager
     def opened(self, path: AnyPath) -> Iterator[BinaryIO]:
-        """A file, to be read; an `OSError` if that cannot be. Checked after it is opened: a link inside of a folder may
-        lead out of it, and a name may become another file's between a check and the opening."""
+        """Opens a file for reading. Checked after opening: a link may lead out of a folder, and the name may become
+        another file's between a check and the opening."""
         with os.fdopen(self._open(path), "rb") as file:
             yield file
 
     def _open(self, path: AnyPath) -> int:
-        # Without blocking: a pipe that nobody writes to would be waited for.
+        # Non-blocking: opening a pipe without a writer would hang.
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
@@ -108,7 +107,7 @@ ANYWHERE = Roots(bounded=False)
 
 
 def _real_path(opened: int, path: AnyPath) -> Path:
-    """Where an open file lies."""
+    """The real path of an open file."""
     try:
         return Path(os.readlink(f"/proc/self/fd/{opened}"))
     except OSError:  # another system than Linux
@@ -119,17 +118,13 @@ def _real_path(opened: int, path: AnyPath) -> Path:
 
 
 def read_text(path: str, roots: Roots = ANYWHERE) -> str:
-    """What a file says, if that is text of a size that the home can keep."""
+    """The content of a text file, up to the size that a home stores."""
     try:
         with roots.opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_TEXT:
-                raise error(
-                    "LIMIT",
-                    what=f"the file '{path}' with {size} bytes",
-                    limit_name="bytes of a file of text",
-                    limit=MAX_TEXT,
-                )
+                what = f"the file '{path}' with {size} bytes"
+                raise error("LIMIT", what=what, limit_name="bytes of a file of text", limit=MAX_TEXT)
             return file.read().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as failure:
         raise error("FILE_UNREADABLE", path=path, why=str(failure), fix="give a file of text in UTF-8") from failure

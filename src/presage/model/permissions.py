@@ -1,9 +1,8 @@
-"""What statements may use of the process and of its network: variables of the environment, hosts. Whoever opens the
-engine names them.
+"""Permissions of statements: the environment variables and hosts that sources and sinks may use.
 
-`env:NAME` in an option is read when it is used, never kept. A declaration holds the name of the variable and nothing
-else; so do the catalog, SHOW and DESCRIBE. What could still tell the value, the message of a failure for example, goes
-through `Grant.masked`.
+`env:NAME` in an option is resolved when it is used, and not stored: declarations, the catalog, SHOW and DESCRIBE hold
+the name of the variable alone. Texts that could contain the value, such as messages of failures, go through
+`Grant.masked`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def is_reference(text: str) -> bool:
-    """Whether an option's value names a variable of the environment, and does not hold the secret itself."""
+    """Whether an option's value names an environment variable instead of the secret itself."""
     return _REFERENCE.fullmatch(text) is not None
 
 
@@ -37,7 +36,7 @@ class Permissions:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         for what, given in (("allow_env", env), ("allow_hosts", hosts)):
-            if isinstance(given, str):  # it would be taken letter by letter
+            if isinstance(given, str):  # a text would be iterated letter by letter
                 raise error("BAD_VALUE", what=what, found=f"'{given}'", expected=f"a list: {what}=['{given}']")
         self.env = frozenset(env)
         self.hosts = Hosts(hosts)
@@ -51,21 +50,20 @@ class Permissions:
 
 
 class Grant:
-    """What one sink or one source may use; errors name it as `owner`. A value that was resolved is kept out of all that
-    is shown from then on."""
+    """The permissions of one sink or source, which errors name as `owner`. Resolved values are masked in all output."""
 
     def __init__(self, owner: str, permissions: Permissions) -> None:
         self._owner = owner
         self._permissions = permissions
 
     def check_reference(self, text: str) -> None:
-        """Refuse a text that names a variable which may not be used, set or not."""
+        """Refuse a reference to a variable that is not allowed, whether it is set or not."""
         found = _REFERENCE.fullmatch(text)
         if found is not None and found["name"] not in self._permissions.env:
             raise error("ENV_NOT_ALLOWED", owner=self._owner, name=found["name"])
 
     def resolve(self, text: str) -> str:
-        """The text with the value of the variable that it names; an error names the variable if there is none."""
+        """The text with its reference replaced by the value of the variable; an error if it is not set."""
         found = _REFERENCE.fullmatch(text)
         if found is None:
             return text
@@ -78,7 +76,7 @@ class Grant:
         return found["before"] + value
 
     def masked(self, text: str) -> str:
-        """The text without any value that was resolved."""
+        """The text with all resolved values masked."""
         return masked(text)
 
     @property
@@ -86,11 +84,11 @@ class Grant:
         return self._permissions.hosts.is_list
 
     def check_host(self, host: str, port: int) -> None:
-        """Refuse what is known to be refused without asking for the addresses of a name."""
+        """Refuse what can be refused without resolving the name."""
         self._permissions.hosts.check(self._owner, host, port)
 
     def check_addresses(self, host: str, port: int) -> None:
-        """Refuse a host one of whose addresses may not be connected to: for clients that connect by themselves."""
+        """Refuse a host if one of its addresses is not allowed: for clients that connect themselves."""
         self._permissions.hosts.check_all(self._owner, host, port)
 
     def connect(self, host: str, port: int, timeout: float | None) -> socket.socket:

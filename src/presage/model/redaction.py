@@ -1,7 +1,7 @@
-"""Values that nobody may read in, texts without them out. One register for the whole process.
+"""Redaction of secrets in texts, with one register for the whole process.
 
-Whoever resolves a secret (`env:NAME` in an option) tells it here; whatever is written for people or for other programs,
-log lines and metrics first of all, goes through `masked`.
+A secret (`env:NAME` in an option) is registered when it is resolved; log lines, metrics and other output go through
+`masked`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import threading
 from collections.abc import Iterator
 
 MASK = "***"
-SHORTEST = 4  # a shorter value would be found in the middle of innocent words
+SHORTEST = 4  # shorter values would match inside of ordinary words
 
 _lock = threading.Lock()
-_secrets: tuple[str, ...] = ()  # the longest first: one may be a part of another
+_secrets: tuple[str, ...] = ()  # the longest first: one may contain another
 
 
 def keep_out(value: str) -> None:
-    """Keep a value out of all that is shown from now on, also as JSON and Prometheus spell it."""
+    """Register a secret, with its spellings in JSON and Prometheus."""
     global _secrets
     with _lock:
         if value not in _secrets:
@@ -27,14 +27,14 @@ def keep_out(value: str) -> None:
 
 
 def masked(text: str) -> str:
-    """The text without the values that must not be shown."""
+    """The text with all secrets replaced by MASK."""
     for value in _secrets:
         text = text.replace(value, MASK)
     return text
 
 
 def _forms(value: str) -> Iterator[str]:
-    """A value as failures, JSON and Prometheus quote it: as it is, line by line, without blanks around it, escaped."""
+    """The spellings of a value in messages, JSON and Prometheus: as it is, by line, stripped, escaped."""
     for form in (value, *value.splitlines()):
         yield form.strip()
         yield from (quoted[1:-1] for quoted in (repr(form), json.dumps(form), json.dumps(form, ensure_ascii=False)))

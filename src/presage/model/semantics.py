@@ -1,21 +1,19 @@
-"""What attributes mean, and what is known of the world: JSON-LD contexts and knowledge bases, as declared."""
+"""JSON-LD contexts, which give attributes a meaning, and knowledge bases, as declared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-# What the value of an attribute stands for: an entity by its IRI, an entity by a term of the context, or itself.
+# Kinds of attribute values: an entity by its IRI, an entity by a term of the context, a literal.
 ENTITY = "entity"
 TERM = "term"
 LITERAL = "literal"
 
-OWL_RL = "OWL_RL"
-
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an attribute means: the property's IRI, what its values stand for, and the datatype where one is given."""
+    """The meaning of an attribute: the property's IRI, the kind of its values, and the datatype if given."""
 
     term: str
     kind: str = LITERAL
@@ -28,8 +26,8 @@ class Meaning:
 
 @dataclass(frozen=True)
 class Context:
-    """A JSON-LD context: what names mean. `base` and `vocab` complete relative values; `terms` are all names that it
-    maps, prefixes among them, to IRIs; `meanings` are the names that can be attributes. `text`: what its file said."""
+    """A JSON-LD context. `base` and `vocab` complete relative values; `terms` are all names that it maps to IRIs,
+    including prefixes; `meanings` are the names that can be attributes. `text`: the content of its file."""
 
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -42,10 +40,10 @@ class Context:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """A knowledge base: its files, already resolved under the roots, whether it is closed, and which reading it is.
+    """A knowledge base: its files, resolved under the roots, and the reasoning over them.
 
-    `files` are the contents as read, by digest, parallel to `paths`: the home keeps them, so that what was known at a
-    position of the log can be known again. `since`: when its files were read, by the wall clock.
+    `files` are digests of the contents, parallel to `paths`: the home stores the contents, so that the knowledge at an
+    offset of the log can be restored. `since`: when the files were read, by the wall clock.
     """
 
     name: str

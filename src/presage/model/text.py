@@ -1,4 +1,4 @@
-"""Where a thing stands in the user's text: spans in, lines with carets out."""
+"""Spans of the user's text, and excerpts with carets for errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True)
 class Source:
-    """A text that the user wrote, with the name under which he knows it."""
+    """A text of the user, with its name in messages."""
 
     text: str
     name: str = "query"
@@ -42,13 +42,13 @@ class Source:
         end = self.text.find("\n", start)
         shown = self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
         width = max(1, min(span.end, start + len(shown)) - span.start)
-        # A long line is cut around the place, so that the caret is always on screen.
+        # A long line is cut around the span, so that the caret is visible.
         if len(shown) > MAX_SHOWN_LINE:
             left = max(0, column - 1 - MAX_SHOWN_LINE // 2)
             shown = shown[left : left + MAX_SHOWN_LINE]
             column -= left
         width = min(width, max(1, len(shown) - column + 1))
-        # Tabs stay tabs in the caret line, so that both lines indent alike.
+        # Tabs stay tabs in the caret line, so that both lines align.
         indent = "".join("\t" if c == "\t" else " " for c in shown[: column - 1])
         gutter = f"{line:>4} | "
         return f"{gutter}{shown}\n{' ' * (len(gutter) - 2)}| {indent}{'^' * width}"

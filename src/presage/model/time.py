@@ -1,4 +1,4 @@
-"""Time of events: microseconds since 1970 UTC as int; durations, timestamps and intervals of it."""
+"""Event time as microseconds since 1970 UTC: durations, timestamps, ranges."""
 
 from __future__ import annotations
 
@@ -13,20 +13,17 @@ MICROS = {
     "hour": 3_600_000_000,
     "day": 86_400_000_000,
     "week": 7 * 86_400_000_000,
-    # As the width of a window or of RECALL, which never changes. Beside a time it is a month of the calendar.
+    # As the width of a window or of RECALL. Added to a time, it is a month of the calendar.
     "month": 30 * 86_400_000_000,
 }
 UNIT_NAMES = {
     **{unit: unit for unit in MICROS},
     **{unit + "s": unit for unit in MICROS},
-    "millisecond": "msec",
-    "milliseconds": "msec",
-    "second": "sec",
-    "seconds": "sec",
-    "minute": "min",
-    "minutes": "min",
+    **dict.fromkeys(("millisecond", "milliseconds"), "msec"),
+    **dict.fromkeys(("second", "seconds"), "sec"),
+    **dict.fromkeys(("minute", "minutes"), "min"),
 }
-# Longer than any limit on durations; it keeps absurd numbers finite.
+# Longer than any limit on durations; keeps huge numbers finite.
 BEYOND = 2.0**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
@@ -50,12 +47,12 @@ def parse_duration(text: str) -> int | None:
 
 
 def count_months(text: str) -> int:
-    """The whole months in a duration's text, of which `parse_duration` takes each for 30 days."""
+    """The whole months in a duration's text, which `parse_duration` counts as 30 days each."""
     return sum(int(n) for n in _months_in(text) if n.is_integer())
 
 
 def part_of_month(text: str) -> str:
-    """What a duration's text says of parts of a month, which no calendar has; empty if nothing."""
+    """The fractional months in a duration's text, which the calendar does not have; empty if none."""
     return next((f"{n:g} month" for n in _months_in(text) if not n.is_integer()), "")
 
 
@@ -64,7 +61,7 @@ def _months_in(text: str) -> list[float]:
 
 
 def format_duration(micros: int, months: int = 0) -> str:
-    """The shortest spelling that `parse_duration` reads back; `months` are written as such, before the microseconds."""
+    """The shortest spelling that `parse_duration` reads back, with `months` in front."""
     if months:
         return f"{months} month {format_duration(micros)}" if micros else f"{months} month"
     parts = []
@@ -115,7 +112,7 @@ def format_timestamp(micros: int) -> str:
     try:
         when = _EPOCH + timedelta(microseconds=micros)
     except OverflowError:
-        return f"{micros} microseconds since 1970"  # past the years 1 to 9999, which only bounds can be
+        return f"{micros} microseconds since 1970"  # a bound outside of the years 1 to 9999
     text = when.strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
     if when.microsecond:
         text += f".{when.microsecond:06d}".rstrip("0")
@@ -124,7 +121,7 @@ def format_timestamp(micros: int) -> str:
 
 @dataclass(frozen=True)
 class TimeRange:
-    """Event time that a query speaks of, in microseconds: `low` included, `high` excluded; None is unbounded."""
+    """A range of event time in microseconds: `low` included, `high` excluded; None is unbounded."""
 
     low: int | None = None
     high: int | None = None

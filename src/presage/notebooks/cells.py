@@ -1,10 +1,10 @@
-"""A cell of statements in, the rows of the last one out, which the notebook shows as a table.
+"""The cell magic `%%epl`: executes statements and shows the rows of the last one as a table.
 
-    %%epl                    carry out the statements; the rows of the last one that has any
-    %%epl --deploy hot       let the last one stand under a name, after those before it
+    %%epl                    execute the statements; the rows of the last one that has any
+    %%epl --deploy hot       deploy the last one under a name, after executing the others
     %%epl --into rows        keep the rows in a variable as well, also of a cell that draws them
     %%epl --plot [column]    draw the rows instead
-    %%epl --explain          say how the last one would be computed
+    %%epl --explain          the plan of the last one
 
 The engine is the notebook's variable `engine`; without one, an engine in memory is made and put there.
 """
@@ -114,5 +114,5 @@ def load_ipython_extension(shell: Shell) -> None:
 
 
 def _tell(shell: Shell, kind: type, problem: PresageError, trace: object, tb_offset: object = None) -> None:
-    """The line with its caret and the fix; how Python came there helps nobody who wrote a query."""
+    """Print the error with its line and caret instead of a traceback."""
     sys.stderr.write(f"{problem}\n")

@@ -11,17 +11,17 @@ import pyarrow as pa
 
 from presage.errors import did_you_mean, error
 from presage.model.time import format_timestamp
+from presage.operators.svg import Drawing, document, escaped, text_width
 from presage.plan.picture import Picture
-from presage.plan.svg import Drawing, document, escaped, text_width
 
 if TYPE_CHECKING:
     from presage.execution.spark.result import Result
 
 WIDTH, HEIGHT = 640.0, 260.0
 MOST_LINES = 8
-MOST_DOTS = 2_000  # beyond that the line alone says it
+MOST_DOTS = 2_000  # with more rows the line is enough
 TICKS = 5
-# Told apart by people who see colours differently, on light and on dark paper.
+# Safe for colour-blind readers, on light and on dark paper.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7f7f7f")
 
 

@@ -1,1 +1,1 @@
-"""What whoever runs Presage asks of a home: figures, status, what is in its log and whether it is sound."""
+"""Operations on homes: metrics, status, inspection, verification and export. None of them needs the lock."""

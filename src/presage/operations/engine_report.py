@@ -1,8 +1,8 @@
-"""The report of a running engine: small files with its figures for other processes, written every few seconds.
+"""The report of a running engine: small files with its metrics for other processes, written every few seconds.
 
-One is in the home, `running.json`: who has the home, a heartbeat, and its figures. The lock keeps others from writing;
-this file lets them look. It is removed when the engine is closed: one without its process is of an engine that was
-killed. The other, if configured, has Prometheus' format, for node_exporter.
+One is running.json in the home: the process, a heartbeat, and its metrics. It is removed when the engine is closed:
+if it exists without its process, the engine was killed. The other, if configured, is in Prometheus' format, for
+node_exporter.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,15 +27,15 @@ from presage.storage import Log
 
 FILE = "running.json"
 SECONDS, FIRST = 5.0, 1.0
-# Without a heartbeat for so long, the engine hangs or is gone.
+# Without a heartbeat for this long, the engine hangs or is gone.
 STALE = 4 * SECONDS
 CLOCK_GRAIN = 2.0  # of the start time of a process
-# Figures with a rate per second, by section.
+# Metrics with a rate per second, by section.
 RATES = {"streams": ("events",), "statements": ("rows_in", "rows_out"), "sources": ("rows",), "sinks": ("rows",)}
 
 
 class Reporter:
-    """Writes until `stop`. `home`: None for a temporary one, which no other process looks for."""
+    """Writes reports until `stop`. `home`: None for a temporary one, which no other process looks for."""
 
     def __init__(self, collect: Callable[[], Metrics], home: Path | None, metrics_file: Path | None = None) -> None:
         self._collect = collect
@@ -59,11 +60,11 @@ class Reporter:
             if self._file is not None:
                 self._file.unlink(missing_ok=True)
         except OSError as failure:
-            # Other processes see that its process is gone.
+            # Other processes see that the process is gone.
             tell(WARNING, "UPKEEP_FAILED", "the report of the engine could not be removed: {why}", why=failure)
 
     def report(self) -> None:
-        """Write both files once, whatever comes of it."""
+        """Write both files once. Failures are logged, not raised."""
         try:
             metrics = self._collect()
             if self._file is not None:
@@ -81,7 +82,7 @@ class Reporter:
 
 
 class EngineReport:
-    """Figures of an engine from its opening to its closing: `metrics()` for callers, reports for other processes."""
+    """Metrics of an engine from its opening to its closing: `metrics()` for callers, reports for other processes."""
 
     def __init__(
         self,
@@ -121,15 +122,15 @@ class Report:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the engine is there: its process, or on another machine its report, which is then a fresh one."""
+        """Whether the engine's process exists; on another machine, whether its report is fresh."""
         if self.host != socket.gethostname():
             return self.age < STALE
-        # Another process may have its pid by now: in a restarted container pids are mostly the same.
+        # Another process may have its pid: in a restarted container pids are mostly the same.
         return _is_process(self.pid) and _began(self.pid) <= self.since + CLOCK_GRAIN
 
     @property
     def is_stale(self) -> bool:
-        """Whether the heartbeat of an engine is missing for too long."""
+        """Whether the heartbeat is overdue."""
         return self.age > STALE
 
     def __str__(self) -> str:
@@ -137,12 +138,12 @@ class Report:
 
 
 def read_report(home: Path) -> Report | None:
-    """The last report of the engine that has a home; None if there is none, or it was closed."""
+    """The last report of a home's engine; None if there is none, or it was closed."""
     try:
         content: dict[str, Any] = json.loads((home / FILE).read_bytes())
         return Report(**{**content, "metrics": Metrics(content["metrics"])})
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # there is none, or one of another version: the journal has the figures
+        return None  # there is none, or it is of another version: the journal has the metrics
 
 
 def rates(before: Metrics | None, now: Metrics) -> dict[str, dict[str, dict[str, float]]]:
@@ -150,18 +151,18 @@ def rates(before: Metrics | None, now: Metrics) -> dict[str, dict[str, dict[str,
     if before is None:
         return {}
     seconds = max(now.values["at"] - before.values["at"], 1e-3)
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    result: dict[str, dict[str, dict[str, float]]] = {}
     for section, fields in RATES.items():
         old = before.values.get(section, {})
         for name, figures in now.values.get(section, {}).items():
             if name in old:
                 grown = {field: max(0.0, figures[field] - old[name][field]) / seconds for field in fields}
-                found.setdefault(section, {})[name] = {field: round(rate, 1) for field, rate in grown.items()}
-    return found
+                result.setdefault(section, {})[name] = {field: round(rate, 1) for field, rate in grown.items()}
+    return result
 
 
 def _replace(path: Path, text: str) -> None:
-    """The file appears whole. It need not survive the loss of power: the next one comes in seconds."""
+    """Write a file atomically, but not durably: the next one follows in seconds."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8")
@@ -173,18 +174,17 @@ def _replace(path: Path, text: str) -> None:
 
 def _is_process(pid: int) -> bool:
     try:
-        os.kill(pid, 0)
+        with suppress(PermissionError):  # a process of another user
+            os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
-        return True  # of another user
     return True
 
 
 def _began(pid: int) -> float:
-    """When a process started, in seconds since 1970; 0 where the system does not say."""
+    """When a process started, in seconds since 1970; 0 if unknown."""
     try:
-        # The name of the program comes first, in brackets, and may hold anything.
+        # The program's name comes first, in brackets, and may contain anything.
         ticks = int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
         started = next(line.split()[1] for line in Path("/proc/stat").read_text().splitlines() if line[:6] == "btime ")
     except (OSError, ValueError, IndexError, StopIteration):

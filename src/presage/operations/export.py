@@ -1,7 +1,7 @@
-"""The export of a stream: its rows in pieces of bounded size, in the order of event time; no engine, no Spark.
+"""The export of a stream: its rows in pieces of bounded size, in the order of event time, without engine or Spark.
 
-It reads what the home held at the first look, also beside an engine that goes on: bounds are positions, which
-compaction keeps, and a file that has gone since is looked for in the table as it is now.
+It exports the home as it is at the start, also while an engine writes it: it is bounded by a position, which compaction
+preserves, and reads the table again if a file was compacted in the meantime.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from presage.storage.columns import EVENTS, REJECTED, SEQ, TIME
 from presage.storage.data_files import archived, is_missing
 from presage.storage.event_reader import read_events
 from presage.storage.home import DERIVED
-from presage.storage.snapshot_reader import Glance, glance
+from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 
 ROWS_AT_ONCE = 500_000
 END_OF_TIME = 2**62
@@ -28,7 +28,7 @@ END_OF_TIME = 2**62
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What of which stream: one of its tables, and low <= event time < high in microseconds."""
+    """The stream, its table, and low <= event time < high in microseconds."""
 
     stream: str
     table: str = EVENTS
@@ -37,69 +37,60 @@ class ExportRequest:
 
 
 class Export:
-    """`schema` and `pieces()` of the rows that were asked for."""
+    """`schema` and `pieces()` of the requested rows."""
 
-    def __init__(self, home: Path, asked: ExportRequest, rows_at_once: int = ROWS_AT_ONCE) -> None:
+    def __init__(self, home: Path, request: ExportRequest, rows_at_once: int = ROWS_AT_ONCE) -> None:
         self._home = home
-        self._asked = asked
+        self._request = request
         self._rows = rows_at_once
-        seen = glance(home)
-        known = [name for name in seen.state.streams if not name.startswith("#")]
-        made = {name.removeprefix(DERIVED): name for name in seen.state.streams if name.startswith(DERIVED)}
-        self._stream = made.get(asked.stream, asked.stream)
-        if asked.stream not in (*known, *made):
-            fix = did_you_mean(asked.stream, [*known, *made]) or "this home has no streams"
-            raise error("UNKNOWN_STREAM", name=asked.stream, fix=fix)
-        if asked.table == REJECTED and (asked.low is not None or asked.high is not None):
+        snapshot = read_snapshot(home)
+        declared = [name for name in snapshot.state.streams if not name.startswith("#")]
+        derived = {name.removeprefix(DERIVED): name for name in snapshot.state.streams if name.startswith(DERIVED)}
+        self._stream = derived.get(request.stream, request.stream)
+        if request.stream not in (*declared, *derived):
+            fix = did_you_mean(request.stream, [*declared, *derived]) or "this home has no streams"
+            raise error("UNKNOWN_STREAM", name=request.stream, fix=fix)
+        if request.table == REJECTED and (request.low is not None or request.high is not None):
             where = "for rejected records, which have no event time"
             raise error("UNSUPPORTED", what="a span of time", where=where, fix="export all of them")
-        self._position = seen.state.position
-        whole = seen.table(self._stream, asked.table).schema
-        hidden = (SEQ, TIME) if asked.table == EVENTS else (TIME,)
+        self._position = snapshot.state.position
+        whole = snapshot.table(self._stream, request.table).schema
+        hidden = (SEQ, TIME) if request.table == EVENTS else (TIME,)
         self.schema = pa.schema([field for field in whole if field.name not in hidden])
 
     def pieces(self) -> Iterator[pa.Table]:
-        if self._asked.table == REJECTED:
+        if self._request.table == REJECTED:
             yield from self._as_stored()
             return
-        low = self._asked.low
+        low = self._request.low
         while True:
-            files = self._files(glance(self._home), low)
+            files = self._files(read_snapshot(self._home), low)
             if not files.paths:
                 return
             first = (files.min_time or 0) if low is None else max(low, files.min_time or low)
             span = InputRange(InputPosition(0, first - 1), InputPosition(0, END_OF_TIME))
             cut = cut_within([(files, span)], self._rows)
-            high = self._asked.high if cut is None else min(cut + 1, self._asked.high or END_OF_TIME)
+            high = self._request.high if cut is None else min(cut + 1, self._request.high or END_OF_TIME)
             try:
                 piece = self._read(files, low, high)
             except PresageError as problem:
-                # Compacted meanwhile, the same rows are in other files now; a file that is still named is lost.
-                if is_missing(problem) and self._files(glance(self._home), low).paths != files.paths:
+                # After a compaction the rows are in other files; a missing file that the table still names is lost.
+                if is_missing(problem) and self._files(read_snapshot(self._home), low).paths != files.paths:
                     continue
                 raise
             if piece.num_rows:
                 yield piece.select(self.schema.names)
-            if cut is None or (self._asked.high is not None and cut + 1 >= self._asked.high):
+            if cut is None or (self._request.high is not None and cut + 1 >= self._request.high):
                 return
             low = cut + 1
 
-    def _files(self, seen: Glance, low: int | None) -> FileSet:
-        table = seen.table(self._stream, self._asked.table)
-        bounds = Bounds(None, self._position, low, self._asked.high)
+    def _files(self, snapshot: HomeSnapshot, low: int | None) -> FileSet:
+        table = snapshot.table(self._stream, self._request.table)
+        bounds = Bounds(None, self._position, low, self._request.high)
         files = [file for file in table.files.values() if not bounds.excludes(file)]
-        folder = seen.places.table_folder(self._stream, self._asked.table)
-        return FileSet(
-            self._stream,
-            tuple(str(folder / file.name) for file in files),
-            sum(file.rows for file in files),
-            sum(file.size for file in files),
-            min((file.first_time for file in files if file.first_time is not None), default=None),
-            max((file.last_time for file in files if file.last_time is not None), default=None),
-            bounds,
-            table.schema,
-            tuple((f.first_time or 0, f.last_time or 0, f.rows) for f in files),
-        )
+        folder = snapshot.layout.table_folder(self._stream, self._request.table)
+        paths = [str(folder / file.name) for file in files]
+        return FileSet.of(self._stream, files, paths, bounds, schema=table.schema)
 
     def _read(self, files: FileSet, low: int | None, high: int | None) -> pa.Table:
         span = files.between(-END_OF_TIME if low is None else low, END_OF_TIME if high is None else high)
@@ -107,10 +98,10 @@ class Export:
         return rows.select(self.schema.names).cast(self.schema)
 
     def _as_stored(self) -> Iterator[pa.Table]:
-        """In the order of the loads, as far as files tell."""
-        seen = glance(self._home)
-        table = seen.table(self._stream, self._asked.table)
-        folder = seen.places.table_folder(self._stream, self._asked.table)
+        """Rejected rows, file by file, in the order of the loads."""
+        snapshot = read_snapshot(self._home)
+        table = snapshot.table(self._stream, self._request.table)
+        folder = snapshot.layout.table_folder(self._stream, self._request.table)
         for file in sorted(table.files.values(), key=lambda file: int(file.low.get("load", 0))):
             with archived(folder / file.name) as data:
                 for batch in data.iter_batches(self._rows, columns=self.schema.names):

@@ -1,7 +1,7 @@
-"""Metrics of an engine or of a home, as Prometheus' text format (0.0.4) and as JSON.
+"""Metrics of an engine or a home, as Prometheus' text format (0.0.4) and as JSON.
 
-The figures are plain values in sections; `METRICS` says under which name each of them goes to Prometheus. The page
-docs/guide/operations.md has the same table, and a test compares the two.
+Metrics are plain values in sections; `METRICS` defines their names in Prometheus. The page docs/guide/operations.md has
+the same table, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -13,21 +13,14 @@ from typing import Any, NamedTuple
 
 from presage.model.redaction import masked
 
-COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
-# The labels of a section's figures: the last of them is the name that the section has them under.
-LABELS = {
-    "streams": "stream",
-    "statements": "statement",
-    "sources": "stream",
-    "sinks": "sink",
-    "job": "",
-    "process": "",
-}
+HISTOGRAM = "histogram"  # one of the kinds counter, gauge, histogram
+# The label with the name of an object, by section.
+LABELS = {"streams": "stream", "statements": "statement", "sources": "stream", "sinks": "sink"}
 
 
 class Metric(NamedTuple):
-    """A figure of a section. `by`: the figure is one for each value of this label; without a number it is 1 for the
-    value that it has."""
+    """A metric of a section. `by`: a label; the metric has one sample for each value of it. A text is a sample 1 with
+    the text as value of the label."""
 
     section: str
     field: str
@@ -37,84 +30,83 @@ class Metric(NamedTuple):
     by: str = ""
 
 
-METRICS = (
-    Metric("streams", "events", "presage_stream_events_total", COUNTER, "Events accepted; late ones are not."),
-    Metric("streams", "late", "presage_stream_late_total", COUNTER, "Events that came later than max_delay allows."),
-    Metric("streams", "rejected", "presage_stream_rejected_total", COUNTER, "Records that were no events."),
-    Metric("streams", "retained", "presage_stream_retained_events", GAUGE, "Events that retention has left."),
-    Metric("streams", "watermark", "presage_stream_watermark_seconds", GAUGE, "Event time up to which all has come."),
-    Metric("streams", "bytes", "presage_stream_bytes", GAUGE, "Size of the event files."),
-    Metric("streams", "files", "presage_stream_files", GAUGE, "Event files."),
-    Metric("streams", "chunk_files", "presage_stream_chunk_files", GAUGE, "Event files by age.", "age"),
-    Metric("streams", "chunk_events", "presage_stream_chunk_events", GAUGE, "Events by the age of their files.", "age"),
-    Metric("statements", "state", "presage_statement_state", GAUGE, "1 for the state that a statement has.", "state"),
-    Metric("statements", "rows_in", "presage_statement_rows_in_total", COUNTER, "Events taken in."),
-    Metric("statements", "rows_out", "presage_statement_rows_out_total", COUNTER, "Rows made."),
-    Metric("statements", "rows_kept", "presage_statement_kept_rows", GAUGE, "Rows that retention has left."),
-    Metric("statements", "lag", "presage_statement_lag_events", GAUGE, "Events that arrived and are not taken in yet."),
-    Metric("statements", "watermark", "presage_statement_watermark_seconds", GAUGE, "Event time that it has reached."),
-    Metric("statements", "state_bytes", "presage_statement_state_bytes", GAUGE, "Size of its state on disk."),
-    Metric("statements", "partial_matches", "presage_statement_partial_matches", GAUGE, "Matches that have begun."),
-    Metric("statements", "recalls", "presage_statement_recalls", GAUGE, "Events that wait for history.", "kind"),
-    Metric(
-        "statements",
-        "unknown_entities",
-        "presage_statement_unknown_entities_total",
-        COUNTER,
-        "Values that should name an entity and name none.",
-    ),
-    Metric(
-        "statements",
-        "particle_restarts",
-        "presage_statement_particle_restarts_total",
-        COUNTER,
-        "Steps at which no particle could give the readings.",
-    ),
-    Metric(
-        "statements",
-        "readings_ignored",
-        "presage_statement_readings_ignored_total",
-        COUNTER,
-        "Readings that inference could not use.",
-    ),
-    Metric("statements", "batch_seconds_last", "presage_statement_batch_seconds", GAUGE, "What its last batch took."),
-    Metric("statements", "batch_seconds", "presage_statement_batch_seconds_total", COUNTER, "What all batches took."),
-    Metric("statements", "failures", "presage_statement_failures_total", COUNTER, "Failures, and states lost."),
-    Metric("sources", "state", "presage_source_state", GAUGE, "1 for the state that a source has.", "state"),
-    Metric("sources", "rows", "presage_source_rows_total", COUNTER, "Events that a source has brought."),
-    Metric("sources", "rejected", "presage_source_rejected_total", COUNTER, "Records of a source that were no events."),
-    Metric("sources", "left", "presage_source_left", GAUGE, "Parts, files for example, found and not brought."),
-    Metric("sinks", "state", "presage_sink_state", GAUGE, "1 for the state that a sink has.", "state"),
-    Metric("sinks", "rows", "presage_sink_rows_total", COUNTER, "Rows that a sink has delivered."),
-    Metric("sinks", "skipped", "presage_sink_skipped_total", COUNTER, "Rows that its target refused for good."),
-    Metric("sinks", "left", "presage_sink_left_rows", GAUGE, "Rows that are made and not delivered."),
-    Metric("sinks", "retries", "presage_sink_retries_total", COUNTER, "Deliveries that were tried again."),
-    Metric("job", "batch_seconds", "presage_batch_seconds", HISTOGRAM, "What the batches of the live job took."),
-    Metric("job", "commit_seconds", "presage_commit_seconds", HISTOGRAM, "What publishing their records took."),
-    Metric("job", "position", "presage_position", GAUGE, "The number of the last event in the log."),
-    Metric("job", "reached", "presage_reached_position", GAUGE, "The last event that the live job has looked at."),
-    Metric("job", "records", "presage_journal_records_total", COUNTER, "Records of the journal."),
-    Metric("job", "failing", "presage_job_failing", GAUGE, "1 while batches fail and are tried again."),
-    Metric("job", "results_bytes", "presage_results_bytes", GAUGE, "Size of the files with the rows of statements."),
-    Metric("job", "results_files", "presage_results_files", GAUGE, "Files with the rows of statements."),
-    Metric("process", "resident_bytes", "presage_process_resident_bytes", GAUGE, "Memory of the engine's process."),
-    Metric("process", "cpu_seconds", "presage_process_cpu_seconds_total", COUNTER, "Processor time of the process."),
-    Metric("process", "started", "presage_process_start_time_seconds", GAUGE, "When the engine was opened."),
+# By section: field, name without prefix, kind, help, and the label of `by`.
+_TABLES = {
+    "streams": """
+events | stream_events_total | counter | Events accepted; late ones are not.
+late | stream_late_total | counter | Events that came later than max_delay allows.
+rejected | stream_rejected_total | counter | Records that were no events.
+retained | stream_retained_events | gauge | Events that retention has left.
+watermark | stream_watermark_seconds | gauge | Event time up to which all has come.
+bytes | stream_bytes | gauge | Size of the event files.
+files | stream_files | gauge | Event files.
+chunk_files | stream_chunk_files | gauge | Event files by age. | age
+chunk_events | stream_chunk_events | gauge | Events by the age of their files. | age
+""",
+    "statements": """
+state | statement_state | gauge | 1 for the state that a statement has. | state
+rows_in | statement_rows_in_total | counter | Events taken in.
+rows_out | statement_rows_out_total | counter | Rows made.
+rows_kept | statement_kept_rows | gauge | Rows that retention has left.
+lag | statement_lag_events | gauge | Events that arrived and are not taken in yet.
+watermark | statement_watermark_seconds | gauge | Event time that it has reached.
+state_bytes | statement_state_bytes | gauge | Size of its state on disk.
+partial_matches | statement_partial_matches | gauge | Matches that have begun.
+recalls | statement_recalls | gauge | Events that wait for history. | kind
+unknown_entities | statement_unknown_entities_total | counter | Values that should name an entity and name none.
+particle_restarts | statement_particle_restarts_total | counter | Steps at which no particle could give the readings.
+readings_ignored | statement_readings_ignored_total | counter | Readings that inference could not use.
+batch_seconds_last | statement_batch_seconds | gauge | What its last batch took.
+batch_seconds | statement_batch_seconds_total | counter | What all batches took.
+failures | statement_failures_total | counter | Failures, and states lost.
+""",
+    "sources": """
+state | source_state | gauge | 1 for the state that a source has. | state
+rows | source_rows_total | counter | Events that a source has brought.
+rejected | source_rejected_total | counter | Records of a source that were no events.
+left | source_left | gauge | Parts, files for example, found and not brought.
+""",
+    "sinks": """
+state | sink_state | gauge | 1 for the state that a sink has. | state
+rows | sink_rows_total | counter | Rows that a sink has delivered.
+skipped | sink_skipped_total | counter | Rows that its target refused for good.
+left | sink_left_rows | gauge | Rows that are made and not delivered.
+retries | sink_retries_total | counter | Deliveries that were tried again.
+""",
+    "job": """
+batch_seconds | batch_seconds | histogram | What the batches of the live job took.
+commit_seconds | commit_seconds | histogram | What publishing their records took.
+position | position | gauge | The number of the last event in the log.
+reached | reached_position | gauge | The last event that the live job has looked at.
+records | journal_records_total | counter | Records of the journal.
+failing | job_failing | gauge | 1 while batches fail and are tried again.
+results_bytes | results_bytes | gauge | Size of the files with the rows of statements.
+results_files | results_files | gauge | Files with the rows of statements.
+""",
+    "process": """
+resident_bytes | process_resident_bytes | gauge | Memory of the engine's process.
+cpu_seconds | process_cpu_seconds_total | counter | Processor time of the process.
+started | process_start_time_seconds | gauge | When the engine was opened.
+""",
+}
+METRICS = tuple(
+    Metric(section, field, f"presage_{name}", *more)
+    for section, text in _TABLES.items()
+    for field, name, *more in (line.split(" | ") for line in text.strip().splitlines())
 )
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """Figures at one moment: `values[section][name][field]`, or `values[section][field]` where there are no names."""
+    """Metrics at one moment: `values[section][name][field]`, or `values[section][field]` where there are no names."""
 
     values: Mapping[str, Any]
 
     def json(self) -> str:
-        """One JSON object with the sections."""
         return masked(json.dumps(self.values, ensure_ascii=False))
 
     def prometheus(self) -> str:
-        """Text for a scrape, or for a file of node_exporter's textfile collector."""
+        """The text for a scrape, or for node_exporter's textfile collector."""
         lines: list[str] = []
         for metric in METRICS:
             samples = list(self._samples(metric))
@@ -123,11 +115,11 @@ class Metrics:
         return masked("".join(f"{line}\n" for line in lines))
 
     def _samples(self, metric: Metric) -> Iterator[str]:
-        found = self.values.get(metric.section, {})
-        if not LABELS[metric.section]:
-            yield from _spelled(metric, {}, found.get(metric.field))
+        section = self.values.get(metric.section, {})
+        if metric.section not in LABELS:
+            yield from _spelled(metric, {}, section.get(metric.field))
             return
-        for name, fields in found.items():
+        for name, fields in section.items():
             labels = {LABELS[metric.section]: name}
             if metric.section == "sources":
                 labels["source"] = fields["source"]

@@ -1,7 +1,7 @@
 """The collector of a running engine's metrics: streams, statements, sources, sinks, job, process.
 
-Nothing here waits for a batch or reads a data file: what the journal, the logs of the tables and the running job know
-is in memory. Of many statements in step with each other the same is asked once.
+It does not wait for batches and reads no data files: the state of the journal, the tables and the job is in memory. The
+lag of statements at the same position is computed once.
 """
 
 from __future__ import annotations
@@ -28,15 +28,13 @@ from presage.operations.figures import (
     trouble_figures,
 )
 from presage.operations.metrics import Metrics
-from presage.sinks.status import SinkStatus
+from presage.sinks.sink import SinkStatus
 from presage.sources import SourceStatus
 from presage.storage import Log, StreamInfo
 from presage.storage.home import DERIVED, RESULTS
 
 
 class MetricsCollector:
-    """The figures of a running engine."""
-
     def __init__(
         self,
         log: Log,
@@ -54,9 +52,9 @@ class MetricsCollector:
 
     def __call__(self) -> Metrics:
         job, live = self._deployments.job, self._log.live
-        made = {name: info for name in self._log.archive.made() if (info := self._info(name)) is not None}
+        of_statements = {name: info for name in self._log.archive.made() if (info := self._info(name)) is not None}
         streams = {n: info for n in self._log.archive.streams() if (info := self._info(n)) is not None}
-        streams |= {name.removeprefix(DERIVED): info for name, info in made.items() if name != RESULTS}
+        streams |= {name.removeprefix(DERIVED): info for name, info in of_statements.items() if name != RESULTS}
         values: Figures = {
             "at": time.time(),
             "streams": {name: stream_figures(info) for name, info in streams.items()},
@@ -70,7 +68,7 @@ class MetricsCollector:
                 "reached": live.job.get("position"),
                 "records": self._log.records,
                 **trouble_figures(self._trouble()),
-                **results_figures(made.get(RESULTS)),
+                **results_figures(of_statements.get(RESULTS)),
             },
             "process": {**process_figures(), "started": self._started},
         }
@@ -81,30 +79,30 @@ class MetricsCollector:
             return self._log.archive.describe(stream)
         except PresageError as problem:
             if problem.code == "UNKNOWN_STREAM":
-                return None  # it has just been dropped
+                return None  # dropped in the meantime
             raise
 
     def _statements(self) -> dict[str, Figures]:
         job = self._deployments.job
         every = list(job.statements.values())
-        sizes, worked = state_sizes(every, self._log.live.job.get("families", {})), job.meters.worked()
+        sizes, costs = state_sizes(every, self._log.live.shared_states), job.meters.worked()
         failed = {derived_table(job.programs[s.number].insert_into or "") for s in every if s.status == FAILED}
         lags: dict[object, int] = {}
-        found = {}
+        figures = {}
         for statement in latest(every):
             program = job.programs.get(statement.number)
-            place, lag, waits = job.position_of(statement), 0, False
+            position, lag, waits = job.position_of(statement), 0, False
             if program is not None and statement.deployed:
-                asked = place, tuple(scan.extent for scan in program.scans)
-                lag = lags[asked] = lags[asked] if asked in lags else job.lag(statement)
+                key = position, tuple(scan.extent for scan in program.scans)
+                lag = lags[key] = lags[key] if key in lags else job.lag(statement)
                 waits = not failed.isdisjoint(program.streams)
-            figures = worked.get(statement.number, StatementCost())
-            found[statement.name] = statement_figures(statement, place, lag, waits, sizes[statement.number], figures)
-        return found
+            cost = costs.get(statement.number, StatementCost())
+            figures[statement.name] = statement_figures(statement, position, lag, waits, sizes[statement.number], cost)
+        return figures
 
 
 def process_figures() -> Figures:
-    """Resident memory, where the system tells it, and processor time."""
+    """Resident memory, where the system reports it, and processor time."""
     pages = Path("/proc/self/statm")
     resident = int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else None
     return {"resident_bytes": resident, "cpu_seconds": time.process_time(), "pid": os.getpid()}

@@ -1,6 +1,6 @@
-"""The status of a home: from the engine that has it open, if one has, else from its journal.
+"""The status of a home: from the report of its engine, if one is running, else from its journal.
 
-Nothing is locked and nothing is written: it works beside a running engine, and after one that was killed.
+Nothing is locked or written: it works next to a running engine, and after one was killed.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from pathlib import Path
 from typing import Any
 
 from presage.model.paths import home_path
-from presage.operations.closed_home import closed_home_metrics
 from presage.operations.engine_report import STALE, Report, rates, read_report
+from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import Metrics
 from presage.storage.home import FOLDERS, read_format
 from presage.storage.lock import is_locked
-from presage.storage.snapshot_reader import glance
+from presage.storage.snapshot_reader import read_snapshot
 
 
 @dataclass(frozen=True)
 class HomeStatus:
-    """A home at one moment. `report`: of the engine that has it open, or was killed; None if there is none."""
+    """A home at one moment. `report`: of the engine that is running or was killed; None if there is none."""
 
     home: Path
     report: Report | None
     metrics: Metrics
     rates: Mapping[str, Any]
     disk: Mapping[str, int]  # bytes, by folder of the home
-    locked: bool = False  # as far as the system tells
+    locked: bool = False  # as far as the system reports
 
     @property
     def engine(self) -> str:
-        """Who has the home, in words."""
+        """The engine of the home, in words."""
         if self.report is None or (self.locked and not self.report.is_alive):
             return "open in an engine that has told nothing yet" if self.locked else "no engine has it open"
         if not self.report.is_alive:
@@ -48,11 +48,13 @@ class HomeStatus:
     def problems(self) -> list[str]:
         """What needs somebody's attention; empty if all is well."""
         values = self.metrics.values
-        found = [f"statement '{n}' has failed" for n, s in values["statements"].items() if s["state"] == "failed"]
-        found += [
-            f"the source of stream '{n}' has failed" for n, s in values["sources"].items() if s["state"] == "failed"
+        names = {"statements": "statement '{}'", "sources": "the source of stream '{}'", "sinks": "the sink '{}'"}
+        found = [
+            f"{text.format(name)} has failed"
+            for section, text in names.items()
+            for name, figures in values.get(section, {}).items()
+            if figures["state"] == "failed"
         ]
-        found += [f"the sink '{n}' has failed" for n, s in values.get("sinks", {}).items() if s["state"] == "failed"]
         if values["job"].get("failing"):
             found.append(f"batches fail: {values['job'].get('error')}")
         if self.is_open and self.report is not None and self.report.is_stale:
@@ -72,7 +74,7 @@ class HomeStatus:
 
 
 def status_of(home: str | os.PathLike[str], before: HomeStatus | None = None) -> HomeStatus:
-    """Look at a home; `before`: an earlier look, from which rates are known too."""
+    """The status of a home. `before`: an earlier status, for rates."""
     folder = home_path(home).resolve()
     read_format(folder)
     metrics, report = metrics_of(folder)
@@ -80,16 +82,16 @@ def status_of(home: str | os.PathLike[str], before: HomeStatus | None = None) ->
     if before is not None and before.metrics.values["at"] < metrics.values["at"]:
         per_second = rates(before.metrics, metrics)
     elif before is not None:
-        per_second = before.rates  # the engine has told nothing new since
+        per_second = before.rates  # no new report since
     return HomeStatus(folder, report, metrics, per_second, disk_use(folder), is_locked(folder))
 
 
 def metrics_of(home: Path) -> tuple[Metrics, Report | None]:
-    """The figures that the engine of a home told last, if one has it open; else those of its journal."""
+    """The metrics of a home: those that its engine reported last, if one is running; else those of its journal."""
     report = read_report(home)
     if report is not None and report.is_alive:
         return report.metrics, report
-    return closed_home_metrics(glance(home)), report
+    return closed_home_metrics(read_snapshot(home)), report
 
 
 def disk_use(home: Path) -> dict[str, int]:
@@ -102,7 +104,7 @@ def disk_use(home: Path) -> dict[str, int]:
             try:
                 size = os.lstat(os.path.join(place, name)).st_size
             except FileNotFoundError:
-                continue  # it was deleted meanwhile
+                continue  # deleted in the meantime
             total += size
             if parts and parts[0] in sizes:
                 sizes[parts[0]] += size

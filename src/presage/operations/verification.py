@@ -1,13 +1,13 @@
 """The verification of a home against its journal. Reads all of it, changes nothing.
 
-It needs no lock: what it looks at is what held at one moment. A file that an engine has taken out of its table since is
-not missed. Memory is bounded by a row group, and by one bit for each event that the home has ever had.
+It needs no lock: it verifies a snapshot. Files that an engine has removed from their tables since then may be missing.
+Memory is bounded by a row group, and by one bit for each event that the home has ever had.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,20 +16,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from presage.errors import PresageError
-from presage.live.state_files import chains_from_json, read_chain
+from presage.live.state_files import Chain, chains_from_json, read_chain
 from presage.live.statement import Statement
 from presage.operators.knowledge.library import Library
-from presage.storage.catalog_codec import damaged_copies
+from presage.storage.catalog_codec import SOURCES, damaged_copies
 from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, LATE, SEQ, TIME
 from presage.storage.data_files import archived
 from presage.storage.delta import LiveFile, Table, generation_of
-from presage.storage.disk import Disk
-from presage.storage.failures import first_line
+from presage.storage.disk import Disk, first_line
 from presage.storage.home import DERIVED
-from presage.storage.home_state import changed_tables
-from presage.storage.knowledge import SOURCES
-from presage.storage.snapshot_reader import Glance, glance
+from presage.storage.home_state import LiveState, changed_tables
+from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 
 FROM_COPY = "restore it from a copy of the home"
 BY_ITSELF = "nothing: the engine computes the state again from the log, if the log still holds all that was read"
@@ -37,7 +35,7 @@ BY_ITSELF = "nothing: the engine computes the state again from the log, if the l
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong. `where`: a path below the home; `fix`: what can be done about it."""
+    """A problem. `where`: a path below the home; `fix`: what can be done."""
 
     where: str
     what: str
@@ -45,9 +43,7 @@ class Finding:
 
 
 @dataclass
-class Checked:
-    """What was looked at."""
-
+class VerifiedCounts:
     tables: int = 0
     files: int = 0
     rows: int = 0
@@ -55,60 +51,59 @@ class Checked:
 
 
 class Verification:
-    """`findings` yields what is wrong as it is found; `checked` counts what was looked at so far. `quick` reads the
-    footers of data files only."""
+    """`findings` yields problems as they are found; `checked` counts what was verified so far. `quick` does not read
+    all columns of data files."""
 
-    def __init__(self, home: Path, quick: bool = False, told: Callable[[str], None] = lambda what: None) -> None:
+    def __init__(self, home: Path, quick: bool = False) -> None:
         self._home = home
         self._quick = quick
-        self._told = told
-        self.checked = Checked()
+        self.checked = VerifiedCounts()
 
     def findings(self) -> Iterator[Finding]:
         try:
-            seen = glance(self._home)
+            snapshot = read_snapshot(self._home)
         except PresageError as problem:
             if problem.code == "NOT_A_HOME":
                 raise
             yield Finding(".", problem.message, problem.fix)
             return
-        damaged = list(self._catalog(seen))
+        damaged = list(self._catalog(snapshot))
         entries: list[CatalogEntry] = []
         if not damaged:
             try:
-                entries = CatalogLog(seen.places.catalog, Disk(durable=False)).entries()
-            except PresageError as problem:  # one that the journal does not name
-                damaged = [Finding(self._below(seen.places.catalog), problem.message, problem.fix)]
+                entries = CatalogLog(snapshot.layout.catalog, Disk(durable=False)).entries()
+            except PresageError as problem:  # an entry that the journal does not name
+                damaged = [Finding(self._below(snapshot.layout.catalog), problem.message, problem.fix)]
         yield from damaged
-        yield from self._copies(seen, entries)
-        numbers = Numbers(seen.state.position)
-        for stream in seen.state.streams:
-            yield from self._stream(seen, stream, numbers)
-        if not damaged and _never_removed(seen, entries):
+        yield from self._copies(snapshot, entries)
+        numbers = Numbers(snapshot.state.position)
+        for stream in snapshot.state.streams:
+            yield from self._stream(snapshot, stream, numbers)
+        if not damaged and _never_removed(snapshot, entries):
             yield from numbers.missing()
-        yield from self._states(seen)
+        yield from self._states(snapshot)
 
     # -- declarations ----------------------------------------------------------------------------------
 
-    def _catalog(self, seen: Glance) -> Iterator[Finding]:
-        """Each version of the catalog is there, and says something."""
-        entries = CatalogLog(seen.places.catalog, Disk(durable=False))
-        for version in range(1, seen.state.catalog_version + 1):
-            path = seen.places.catalog / f"{version:014d}.json"
+    def _catalog(self, snapshot: HomeSnapshot) -> Iterator[Finding]:
+        """Each version of the catalog exists and is readable."""
+        entries = CatalogLog(snapshot.layout.catalog, Disk(durable=False))
+        for version in range(1, snapshot.state.catalog_version + 1):
+            path = snapshot.layout.catalog / f"{version:014d}.json"
             try:
                 entries.read(path.name)
             except PresageError as problem:
                 if path.exists():
                     yield Finding(self._below(path), f"a declaration cannot be read: {problem.__cause__ or problem}")
-                # A record that is written and not carried out yet is carried out by the next opening.
+                # The next opening applies a pending record.
                 elif not any(
-                    r.catalog and r.catalog["version"] == version and r.n in seen.pending for r in seen.records
+                    r.catalog and r.catalog["version"] == version and r.n in snapshot.pending for r in snapshot.records
                 ):
                     yield Finding(self._below(path), "a declaration is missing")
 
-    def _copies(self, seen: Glance, entries: list[CatalogEntry]) -> Iterator[Finding]:
-        """What the files of declarations held, and is kept: an opening, or the first question, reads it."""
-        home = seen.places.path
+    def _copies(self, snapshot: HomeSnapshot, entries: list[CatalogEntry]) -> Iterator[Finding]:
+        """The copies of the files of declarations, which opening or the first query reads."""
+        home = snapshot.layout.path
         bases: dict[str, list[list[str]]] = {}
         for relative, problem in damaged_copies(home, entries):
             yield Finding(relative, problem.message, problem.fix)
@@ -126,47 +121,48 @@ class Verification:
 
     # -- tables ------------------------------------------------------------------------------------------
 
-    def _stream(self, seen: Glance, stream: str, numbers: Numbers) -> Iterator[Finding]:
-        folder, state = seen.places.stream_folder(stream), seen.state.streams[stream]
-        if state.generation in seen.pending:
-            return  # it is about to be made
+    def _stream(self, snapshot: HomeSnapshot, stream: str, numbers: Numbers) -> Iterator[Finding]:
+        folder, state = snapshot.layout.stream_folder(stream), snapshot.state.streams[stream]
+        if state.generation in snapshot.pending:
+            return  # not created yet
         if not folder.is_dir():
             yield Finding(self._below(folder), f"the folder of stream '{stream}' is missing")
             return
         if generation_of(folder) != state.generation:
-            found = f"record {generation_of(folder)}, the journal says record {state.generation}"
-            yield Finding(self._below(folder), f"the folder of stream '{stream}' was made by {found}")
+            by = f"record {generation_of(folder)}, the journal says record {state.generation}"
+            yield Finding(self._below(folder), f"the folder of stream '{stream}' was made by {by}")
         for table in state.changes:
-            if not seen.places.table_folder(stream, table).is_dir():
+            if not snapshot.layout.table_folder(stream, table).is_dir():
                 yield Finding(self._below(folder / table), f"table '{table}' of '{stream}' is missing")
-        for name, table in [pair for pair in seen.tables() if pair[0] == stream]:
-            yield from self._table(seen, name, table, numbers)
+        for name, table in [pair for pair in snapshot.tables() if pair[0] == stream]:
+            yield from self._table(snapshot, name, table, numbers)
 
-    def _table(self, seen: Glance, stream: str, table: str, numbers: Numbers) -> Iterator[Finding]:
-        self._told(f"{stream}/{table}")
-        folder = seen.places.table_folder(stream, table)
+    def _table(self, snapshot: HomeSnapshot, stream: str, table: str, numbers: Numbers) -> Iterator[Finding]:
+        folder = snapshot.layout.table_folder(stream, table)
         try:
-            known = seen.table(stream, table)
+            state = snapshot.table(stream, table)
         except PresageError as problem:
             yield Finding(self._below(folder), problem.message, problem.fix)
             return
         self.checked.tables += 1
-        carried_out = [r.n for r in seen.records if r.n not in seen.pending and (stream, table) in changed_tables(r)]
-        if carried_out and known.transaction < max(carried_out):
-            said = f"its Delta log ends with record {known.transaction}, the journal has carried out {max(carried_out)}"
-            yield Finding(self._below(folder), said)
+        applied = [
+            r.n for r in snapshot.records if r.n not in snapshot.pending and (stream, table) in changed_tables(r)
+        ]
+        if applied and state.transaction < max(applied):
+            what = f"its Delta log ends with record {state.transaction}, the journal has applied {max(applied)}"
+            yield Finding(self._below(folder), what)
         rows, counted = 0, numbers if _is_numbered(stream, table) else None
-        for file in list(known.files.values()):
+        for file in list(state.files.values()):
             rows += file.rows
-            for finding in self._file(folder / file.name, file, known, counted):
+            for finding in self._file(folder / file.name, file, state, counted):
                 # An engine may have compacted the table since, and deleted the file.
-                if (folder / file.name).exists() or file.name in seen.table(stream, table).files:
+                if (folder / file.name).exists() or file.name in snapshot.table(stream, table).files:
                     yield finding
-        expected = None if seen.pending else seen.state.streams[stream].rows_of(stream, table)
-        if expected is not None and known.transaction <= seen.state.n and rows != expected:
+        expected = None if snapshot.pending else snapshot.state.streams[stream].rows_of(stream, table)
+        if expected is not None and state.transaction <= snapshot.state.n and rows != expected:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")
 
-    def _file(self, path: Path, file: LiveFile, known: Table, numbers: Numbers | None) -> Iterator[Finding]:
+    def _file(self, path: Path, file: LiveFile, table: Table, numbers: Numbers | None) -> Iterator[Finding]:
         self.checked.files += 1
         where = self._below(path)
         try:
@@ -177,7 +173,7 @@ class Verification:
                 if data.metadata.num_rows != file.rows:
                     yield Finding(where, f"it holds {data.metadata.num_rows:,} rows, its table says {file.rows:,}")
                     return
-                missing = [name for name in known.schema.names if name not in data.schema_arrow.names]
+                missing = [name for name in table.schema.names if name not in data.schema_arrow.names]
                 if missing:
                     yield Finding(where, f"it has no column '{missing[0]}'")
                     return
@@ -194,7 +190,7 @@ class Verification:
             yield Finding(where, f"it cannot be read: {first_line(problem.__cause__ or problem)}")
 
     def _rows(self, where: str, rows: pa.Table, file: LiveFile) -> Iterator[Finding]:
-        """Statistics decide which files a query opens: a row outside of them would not be found."""
+        """Rows must lie inside the statistics of the file, by which queries choose files."""
         for name, low, high in ((SEQ, file.first_seq, file.last_seq), (TIME, file.first_time, file.last_time)):
             if name in rows.column_names and rows.num_rows and low is not None and high is not None:
                 values = rows[name].cast(pa.int64()).to_numpy()
@@ -203,39 +199,31 @@ class Verification:
 
     # -- states ------------------------------------------------------------------------------------------
 
-    def _states(self, seen: Glance) -> Iterator[Finding]:
-        live = seen.state.live
-        owned = {
-            f"statement '{content['name']}'": Statement.from_json(content).states
-            for content in live.statements.values()
-            if content.get("status", "running") in ("running", "failed")
-        }
-        shared = {f"family {n}": chains_from_json(places) for n, places in live.job.get("families", {}).items()}
-        for owner, chains in {**owned, **shared}.items():
-            for chain in chains.values():
-                self.checked.states += 1
-                try:
-                    read_chain(seen.places.states, chain)
-                except PresageError as problem:
-                    # A batch may have written a newer one since, and taken this one away.
-                    if chain in _current(self._home):
-                        where = self._below(seen.places.states / chain[0].file)
-                        yield Finding(where, f"the state of {owner}: {problem.message}", BY_ITSELF)
+    def _states(self, snapshot: HomeSnapshot) -> Iterator[Finding]:
+        for owner, chain in _chains(snapshot.state.live, ("running", "failed")):
+            self.checked.states += 1
+            try:
+                read_chain(snapshot.layout.states, chain)
+            except PresageError as problem:
+                # A batch may have replaced it by a newer one since.
+                if chain in [chain for _, chain in _chains(read_snapshot(self._home).state.live)]:
+                    where = self._below(snapshot.layout.states / chain[0].file)
+                    yield Finding(where, f"the state of {owner}: {problem.message}", BY_ITSELF)
 
     def _below(self, path: Path) -> str:
         return str(path.relative_to(self._home.resolve()))
 
 
 class Numbers:
-    """Sequence numbers that were seen, one bit each: every event has one of its own, from 1 to the position."""
+    """The sequence numbers found so far, one bit each. They are unique, from 1 to the position."""
 
     def __init__(self, position: int) -> None:
         self._position = position
         self._bits = np.zeros(position // 8 + 1, np.uint8)
-        self._bits[0] = 1  # nobody has the number 0
+        self._bits[0] = 1  # the number 0 is not used
 
     def add(self, where: str, numbers: npt.NDArray[np.int64]) -> Iterator[Finding]:
-        # Those beyond came after the look.
+        # Greater numbers arrived after the snapshot.
         numbers = numbers[numbers <= self._position]
         if len(numbers) and numbers.min() < 1:
             yield Finding(where, f"it holds the number {numbers.min()}; the first of a home is 1")
@@ -248,30 +236,34 @@ class Numbers:
         np.bitwise_or.at(self._bits, places, bits)
 
     def missing(self) -> Iterator[Finding]:
-        """For a home that has lost no event by intent."""
+        """Findings for a home in which no event was ever removed."""
         missing = self._position + 1 - int(np.bitwise_count(self._bits).sum())
         if missing:
             byte = int(np.argmax(self._bits != 255))
             first = 8 * byte + next(bit for bit in range(8) if not self._bits[byte] >> bit & 1)
-            said = f"the numbers of events are broken: {missing:,} are missing, {first:,} is the first"
-            yield Finding("streams", said)
+            what = f"the numbers of events are broken: {missing:,} are missing, {first:,} is the first"
+            yield Finding("streams", what)
 
 
 def _is_numbered(stream: str, table: str) -> bool:
-    """Whether rows of a table have numbers of their own, and not those of other events or of records."""
+    """Whether rows of a table have unique sequence numbers."""
     return table in (EVENTS, LATE) and (not stream.startswith("#") or stream.startswith(DERIVED))
 
 
-def _never_removed(seen: Glance, entries: list[CatalogEntry]) -> bool:
-    """Whether all events that the home ever had are still in some stream: none was dropped, nothing has expired."""
-    if any(stream.removed for stream in seen.state.streams.values()):
+def _never_removed(snapshot: HomeSnapshot, entries: list[CatalogEntry]) -> bool:
+    """Whether all events of the home still exist: no stream was dropped, and retention has removed nothing."""
+    if any(stream.removed for stream in snapshot.state.streams.values()):
         return False
     return not any(entry.action == "drop" and entry.kind != "statement" for entry in entries)
 
 
-def _current(home: Path) -> set[tuple[object, ...]]:
-    """The chains of states that the journal names now."""
-    live = glance(home).state.live
-    own = [chain for content in live.statements.values() for chain in Statement.from_json(content).states.values()]
-    shared = [c for places in live.job.get("families", {}).values() for c in chains_from_json(places).values()]
-    return {*own, *shared}
+def _chains(live: LiveState, statuses: Collection[str] = ()) -> list[tuple[str, Chain]]:
+    """Owners and chains of states: of statements with these statuses (default: all), and of shared execution."""
+    found = []
+    for content in live.statements.values():
+        if not statuses or content.get("status", "running") in statuses:
+            states = Statement.from_json(content).states.values()
+            found += [(f"statement '{content['name']}'", chain) for chain in states]
+    for number, places in live.shared_states.items():
+        found += [(f"family {number}", chain) for chain in chains_from_json(places).values()]
+    return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presage.operators.registry import parts
+from presage.operators.svg import Drawing, document, shortened
 from presage.plan.nodes import Node
-from presage.plan.svg import Drawing, document, shortened
 
 GAP = 36
 TITLE_LENGTH = 300
@@ -24,6 +24,6 @@ def picture_of_all(plans: Sequence[Node]) -> str | None:
     for node in (node for plan in plans for node in plan.walk()):
         if type(node) in draws:
             drawing, title = draws[type(node)](node)
-            page.beside(drawing, GAP)
+            page.append_below(drawing, GAP)
             titles.append(title)
     return document(page, shortened("; ".join(titles), TITLE_LENGTH)) if titles else None

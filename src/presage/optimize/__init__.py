@@ -1,4 +1,4 @@
-"""Plan -> equivalent plan. One rule = one function = one file; rooms add rules for their own nodes."""
+"""Optimizer rules, one function and one file each. Capabilities add rules for their own nodes."""
 
 from presage.optimize.fold_constants import fold_constants
 from presage.optimize.prune_columns import prune_columns

@@ -1,9 +1,9 @@
-"""Rule fold_constants: what can be known before the first event is computed now.
+"""Rule fold_constants: constant expressions are computed before the first event.
 
 before   Filter price > 10 * 2 AND TRUE      after   Filter price > 20
 before   Filter TRUE                         after   (nothing)
 
-Only operations whose result Python and Spark agree on to the bit are folded; the rest is left to Catalyst.
+Only operations whose result is the same to the bit in Python and Spark are folded; Catalyst folds the rest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fold_constants(plan: Node) -> Node:
 
 
 def folded(expr: e.Expr) -> e.Expr:
-    """An expression with what is constant in it computed."""
+    """An expression with its constant parts computed."""
     return expr.rewrite(_fold)
 
 
@@ -64,7 +64,7 @@ def _fold(expr: e.Expr) -> e.Expr:
 
 
 def _fold_logic(expr: e.And | e.Or, absorbing: e.Constant, neutral: e.Constant) -> e.Expr:
-    """AND with FALSE is FALSE even beside NULL; TRUE adds nothing. OR likewise, the other way round."""
+    """AND with FALSE is FALSE, even with a NULL operand; TRUE is dropped. OR likewise, with both exchanged."""
     if any(o == absorbing for o in expr.operands):
         return e.Constant(t.BOOLEAN, absorbing.value, span=expr.span)
     kept = tuple(o for o in expr.operands if o != neutral)
@@ -104,7 +104,7 @@ def _fold_double(expr: e.Arithmetic, left: float, right: float) -> e.Expr:
 
 
 def _fold_cast(expr: e.CastTo, operand: e.Constant) -> e.Expr:
-    """NULL has every type, and a number may widen."""
+    """NULL is cast to any type, and a number to a wider one."""
     if operand.value is None:
         return e.Constant(expr.type, None, span=expr.span)
     if (
@@ -118,7 +118,7 @@ def _fold_cast(expr: e.CastTo, operand: e.Constant) -> e.Expr:
 
 
 def _fold_case(expr: e.CaseWhen) -> e.Expr:
-    """Branches that can never be taken go; a branch that is always taken ends the list."""
+    """Drops branches that are never taken, and those after one that is always taken."""
     kept: list[e.Expr] = []
     otherwise = expr.otherwise
     for condition, value in zip(expr.branches[::2], expr.branches[1::2], strict=True):

@@ -1,11 +1,10 @@
-"""Rule keep_time: rows that become events at the time they already have need not be timed again.
+"""Rule keep_time: drops a Retime to the time that the rows already have.
 
 before   Retime by at                        after   Project [t.at AS at]
            Project [t.at AS at]                        Scan Tick
              Scan Tick
 
-To time rows anew they must be brought into one order, to see which come too late; rows that keep the time of an event
-are in order by themselves, and cannot be late.
+Retime sorts all rows to find late ones; rows that keep the time of an event are in order, and never late.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rule prune_columns: nothing is read, shuffled or kept in a window that no later step looks at.
+"""Rule prune_columns: columns that no later step uses are not read, shuffled or kept in a window.
 
 before   Project [t.sym]                     after   Project [t.sym]
            Scan Tick as t [sym, price, at]             Scan Tick as t [sym]

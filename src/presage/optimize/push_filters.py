@@ -1,11 +1,11 @@
-"""Rule push_filters: a filter moves towards the events, as far as no row changes.
+"""Rule push_filters: a filter moves towards the scan, as far as the rows stay the same.
 
 before   Filter sym = 'A' AND n > 3          after   Window #time(1 min)
            Window #time(1 min)                         Filter sym = 'A' AND n > 3
              Scan Tick                                   Scan Tick
 
-Each node says itself what it lets through (`Node.absorb`). A filter stays above a window whose contents depend on
-other events (#length, #unique …): there an event that fails the filter still takes its place in the window.
+Each node decides what moves below it (`Node.absorb`). A filter stays above a window whose contents depend on other
+events (#length, #unique …): an event that fails the filter still takes a place in such a window.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def push_filters(plan: Node) -> Node:
     node, parts = plan, list[Expr]()
     while isinstance(node, Filter):
         parts, node = conjuncts(node.condition) + parts, node.input
-    # A join's own condition may speak of one side only.
+    # A part of a join's own condition may refer to one side only.
     node, own = node.release()
     stay: list[Expr] = []
     for part in conjuncts(own) + parts:

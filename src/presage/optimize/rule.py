@@ -1,4 +1,4 @@
-"""A rule: plan in, equivalent plan out, and the loop that applies a list of them."""
+"""Optimizer rules, and the loop that applies them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from presage.plan.nodes import Node
 
 @dataclass(frozen=True)
 class Rule:
-    """`apply` gives an equivalent plan, or the same object where it finds nothing to do."""
+    """`apply` returns an equivalent plan, or the same object if nothing changes."""
 
     name: str
     apply: Callable[[Node], Node]
@@ -23,8 +23,8 @@ class Optimized:
 
 
 def optimize(plan: Node, rules: Sequence[Rule]) -> Optimized:
-    """All rules in order, until none finds anything to do: a filter that was pushed into a derived stream, for example,
-    can be folded there. `applied` names the rules that acted, in the order in which they first did."""
+    """Applies all rules in order until none changes the plan: a filter pushed into a derived stream, for example, can
+    be folded there. `applied` names the rules that changed it, in the order of their first change."""
     applied: dict[str, None] = {}
     before = None
     while before != plan:

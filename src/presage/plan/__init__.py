@@ -1,1 +1,1 @@
-"""The logical plan: typed nodes and expressions. Knows neither the language nor Spark."""
+"""The logical plan: typed nodes and expressions. Independent of the language and of Spark."""

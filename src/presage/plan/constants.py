@@ -1,4 +1,4 @@
-"""Expressions in, the value that they have on every row out, where that can be read off without computing."""
+"""Constant expressions: the value of a literal, with sign or widening."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_CONSTANT: Final = _NotConstant()
 
 
 def constant_value(expr: Expr) -> object:
-    """The value of a literal, of `-1`, or of a literal that was widened; else NOT_CONSTANT. None is NULL."""
+    """The value of a literal, of `-1`, or of a widened literal; else NOT_CONSTANT. None is NULL."""
     if isinstance(expr, Constant):
         return expr.value
     if isinstance(expr, Negate):

@@ -15,7 +15,7 @@ LIST_LIMIT = 8
 
 
 def show(expr: e.Expr) -> str:
-    """An expression in the language's own notation; conversions that we added are not shown."""
+    """An expression in the notation of the language, without implicit conversions."""
     match expr:
         case e.Constant():
             return _constant(expr)

@@ -1,4 +1,4 @@
-"""EXPLAIN: the stages of a query as text. Rooms describe their nodes; this page puts the parts together."""
+"""The text of EXPLAIN. Capabilities describe their own nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presage.plan.query import BoundQuery, RuleNote
 
 @dataclass(frozen=True)
 class Report:
-    """How one node runs: its physical lines, parallelism and state (none for stateless nodes), warnings with fixes."""
+    """How one node runs: physical lines, parallelism and state (empty for stateless nodes), warnings with fixes."""
 
     line: str
     parallelism: str = ""
@@ -26,7 +26,6 @@ Describe = Callable[..., Report]
 def explain(
     query: BoundQuery, optimized: Node, applied: tuple[str, ...], describe: Mapping[type[Node], Describe]
 ) -> str:
-    """The whole text of EXPLAIN."""
     reports = [(node, depth, _report(node, describe)) for node, depth in _with_depth(optimized)]
     physical = "\n".join("  " * depth + line for _, depth, r in reports for line in r.line.splitlines())
     parallel = [r.parallelism for _, _, r in reports if r.parallelism]

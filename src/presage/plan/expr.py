@@ -1,4 +1,4 @@
-"""Bound, typed expressions: no unknown name, no wrong type. Knows neither the language's text nor Spark."""
+"""Bound, typed expressions of the plan. Independent of the language's text and of Spark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES: dict[type, tuple[str, ...]] = {}
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """Of a dataclass. Every walk over a plan asks this of every node, and the class knows it only by looking."""
+    """The field names of a dataclass, cached: every walk over a plan needs them for every node."""
     names = _NAMES.get(kind)
     if names is None:
         names = _NAMES[kind] = tuple(f.name for f in fields(kind))
@@ -22,7 +22,7 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Expr:
-    """Base. Every expression has a `type`; `span` leads back to the user's text and does not count in equality."""
+    """Base. Every expression has a `type`; `span` is its place in the user's text, and ignored by equality."""
 
     type: DataType
     span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
@@ -116,7 +116,7 @@ class FunctionCall(Expr):
 @dataclass(frozen=True)
 class Arithmetic(Expr):
     """`+ - * / %` on numbers of one common type (`/` gives DOUBLE), `||` on strings; TIMESTAMP ± duration,
-    TIMESTAMP − TIMESTAMP (seconds as DOUBLE). What has no value (division by zero, overflow) is NULL."""
+    TIMESTAMP − TIMESTAMP (seconds as DOUBLE). Division by zero and overflow give NULL."""
 
     op: str
     left: Expr
@@ -125,8 +125,8 @@ class Arithmetic(Expr):
 
 @dataclass(frozen=True)
 class Duration(Expr):
-    """A duration beside a TIMESTAMP, or the width of a window; type LONG, in microseconds, of which a month is 30 days.
-    Beside a time the `months` are those of the calendar, and `rest` is what comes on top."""
+    """A duration added to a TIMESTAMP, or the width of a window; type LONG, in microseconds, a month as 30 days. Added
+    to a time, the `months` are those of the calendar, and `rest` are the further microseconds."""
 
     micros: int
     months: int = 0
@@ -173,8 +173,8 @@ class InList(Expr):
 
 @dataclass(frozen=True)
 class RowCondition:
-    """What must hold of a row of a relation and of values beside it, as columns of one row: GIVEN and a number for the
-    values, the relation's own names for its columns. No expression of the plan: nobody above it sees those columns."""
+    """A condition on a row of a relation and on given values, as columns of one row: GIVEN and a number for the values,
+    the relation's own names for its columns. Not an Expr: its columns are not those of the plan."""
 
     expr: Expr
     columns: tuple[str, ...]
@@ -185,8 +185,8 @@ GIVEN = "given"
 
 @dataclass(frozen=True)
 class InRelation(Expr):
-    """`R(x, _, …)`: the relation has a row equal to the given terms, of which the condition holds, if there is one.
-    Never NULL: null matches nothing."""
+    """`R(x, _, …)`: the relation has a row that equals the given terms and satisfies the condition, if any. Never NULL:
+    a null matches nothing."""
 
     relation: str
     attributes: tuple[str, ...]
@@ -216,14 +216,14 @@ class CaseWhen(Expr):
 
 @dataclass(frozen=True)
 class CastTo(Expr):
-    """To `type`; what cannot be converted is NULL."""
+    """To `type`; NULL where a value cannot be converted."""
 
     operand: Expr
 
 
 @dataclass(frozen=True)
 class AggregateCall(Expr):
-    """`sum(x)`; `arg` is None for count(*). Replaced by a ColumnRef when the Aggregate node is made."""
+    """`sum(x)`; `arg` is None for count(*). A ColumnRef replaces it when the Aggregate node is made."""
 
     function: str
     arg: Expr | None
@@ -251,8 +251,7 @@ def conjunction(parts: list[Expr]) -> Expr | None:
 
 
 def any_of(conditions: list[Expr]) -> Expr | None:
-    """True where one of the conditions is; what all of them say stands in front, where an index can use it. None if
-    that is always so."""
+    """OR of the conditions, with their common conjuncts in front, where an index can use them. None if always true."""
     several = [list(dict.fromkeys(conjuncts(condition))) for condition in dict.fromkeys(conditions)]
     common = [part for part in several[0] if all(part in others for others in several)]
     rests = [conjunction([part for part in parts if part not in common]) for parts in several]

@@ -1,6 +1,6 @@
-"""Which terms over several rows a program of the kernel can compute; the others are asked of the evaluator, or refused.
+"""Which terms over several rows a kernel's program can compute; the evaluator computes the others, or they are refused.
 
-Apart from `compile_terms`, so that checking a query does not load what only running it needs.
+Apart from `columnar/programs.py`, so that checking a query does not load NumPy.
 """
 
 from __future__ import annotations
@@ -13,21 +13,8 @@ from presage.plan.row_terms import HostValue, RowValue
 FUNCTIONS = frozenset({"abs", "coalesce", "if", "nullif", "nvl"})
 _TYPES = (t.BOOLEAN, t.INT, t.LONG, t.TIMESTAMP, t.NULL, t.DOUBLE, t.STRING)
 _TERMS = (
-    RowValue,
-    HostValue,
-    e.Constant,
-    e.Duration,
-    e.Arithmetic,
-    e.Negate,
-    e.CastTo,
-    e.FunctionCall,
-    e.Comparison,
-    e.And,
-    e.Or,
-    e.InList,
-    e.Not,
-    e.IsNull,
-    e.CaseWhen,
+    *(RowValue, HostValue, e.Constant, e.Duration, e.Arithmetic, e.Negate, e.CastTo, e.FunctionCall, e.Comparison),
+    *(e.And, e.Or, e.InList, e.Not, e.IsNull, e.CaseWhen),
 )
 
 

@@ -1,7 +1,7 @@
-"""Logical nodes of stateless work. Rooms add their own; all share the base and its contract.
+"""Logical plan nodes: the base, and the stateless nodes. Capabilities add nodes of their own.
 
-Every node yields rows with its `columns` and, unseen by the user, the order of events: TIME (microseconds), SEQ
-(arrival) and `order`, further columns that tell apart the rows which one event made.
+Every node yields rows with its `columns` and, hidden from the user, the order of events: TIME (microseconds), SEQ
+(arrival) and `order`, further columns that distinguish the rows of one event.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts, field_nam
 
 TIME = "_t"
 SEQ = "_seq"
-# The time that a row shows where it is not the moment at which the row was made (see Stamp).
+# The time that a row shows, where it is not the time at which the row is emitted (see Stamp).
 SHOWN_TIME = "_at"
-# Names of columns that stand beside the user's: order, groups behind OUTPUT, keys of a shuffle, parts of a Retime.
+# Names of internal columns: order, groups of OUTPUT, keys of a shuffle, parts of a Retime.
 _OWN = re.compile(r"_(t|seq|at|o\d+|g\d+|key\d+|new|before)", re.IGNORECASE)
 
 
-# Of a scan: stream, event time, the positions between which the events arrived, and whether statements make them.
+# Of a scan: stream, event time, the offsets between which the events arrived, and whether statements emit them.
 Extent = tuple[str, TimeRange, int | None, int | None, bool]
 
 
@@ -38,7 +38,7 @@ def order_columns(depth: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a node, by its plan name: `alias.attribute` for attributes, a leading `_` for our own."""
+    """A column of a node, by its plan name: `alias.attribute` for attributes, a leading `_` for internal ones."""
 
     name: str
     type: DataType
@@ -74,7 +74,7 @@ class Node:
 
     @property
     def depth(self) -> int:
-        """How many order columns the rows have beyond TIME and SEQ; a node that makes several rows of one adds one."""
+        """The number of order columns beyond TIME and SEQ; a node that makes several rows of one adds one."""
         return self.inputs[0].depth
 
     @cached_property
@@ -82,14 +82,14 @@ class Node:
         return order_columns(self.depth)
 
     def expressions(self) -> tuple[Expr, ...]:
-        """The expressions that stand in this node itself."""
+        """The expressions of this node itself."""
         found: list[Expr] = []
         for name in field_names(type(self)):
             _collect(getattr(self, name), found)
         return tuple(found)
 
     def kernel_terms(self) -> tuple[Expr, ...]:
-        """Terms over several rows, which the kernel computes: they are not over columns of the input."""
+        """Terms over several rows, which the kernel computes; they do not refer to columns of the input."""
         return ()
 
     def map_expressions(self, change: Callable[[Expr], Expr]) -> Node:
@@ -103,7 +103,7 @@ class Node:
         return replace(self, **updates) if updates else self
 
     def absorb(self, condition: Expr) -> Node | None:
-        """This node with a filter that stood above it moved below it, or None where that would change rows."""
+        """This node with a filter moved from above it to below it; None where that would change rows."""
         return None
 
     def release(self) -> tuple[Node, Expr | None]:
@@ -115,7 +115,7 @@ class Node:
         return wanted.union(*(e.columns() for e in self.expressions()))
 
     def narrowed(self, wanted: frozenset[str]) -> Node:
-        """This node without columns of its own making that nobody wants."""
+        """This node without those of its own columns that are not wanted."""
         return self
 
     def label(self) -> str:
@@ -132,7 +132,7 @@ class Node:
 
     @property
     def awaited(self) -> tuple[Node, ...]:
-        """Inputs whose time decides when rows are made; not those that are only looked up."""
+        """Inputs whose watermark decides when rows are emitted; not those that are only looked up."""
         return self.inputs
 
     def walk_awaited(self) -> Iterator[Node]:
@@ -196,15 +196,15 @@ class Scan(Node):
     attributes: tuple[str, ...]  # names in the archive, parallel to `fields`
     time: TimeRange = ALL_TIME
     event_time: str | None = None  # the attribute that holds the event's own time
-    after: int | None = None  # only what arrived after this position
+    after: int | None = None  # only events that arrived after this offset
     until: int | None = None  # and not after this one
-    # Rows that standing statements make for a derived stream, as they make them: SEQ is the event behind a row, the
-    # order columns are the statement's number and the row's place among those of its event.
+    # The rows that deployed statements emit for a derived stream: SEQ is the event that caused the row, the order
+    # columns are the statement's number and the row's place among those of its event.
     made: bool = False
 
     @cached_property
     def extent(self) -> Extent:
-        """Which events these are; scans of equal extent differ in names and attributes only."""
+        """The events that are read; scans of equal extent differ in names and attributes only."""
         return self.stream, self.time, self.after, self.until, self.made
 
     @property
@@ -237,7 +237,7 @@ class Scan(Node):
 
 @dataclass(frozen=True)
 class RelationScan(Node):
-    """Rows of a relation, as columns `alias.attribute`; it has no time and never makes a row by itself."""
+    """Rows of a relation, as columns `alias.attribute`; it has no time and triggers no row."""
 
     relation: str
     alias: str
@@ -266,7 +266,7 @@ def _without_others(node: Scan | RelationScan, wanted: frozenset[str]) -> Node:
 
 @dataclass(frozen=True)
 class RelationJoin(Node):
-    """Every row of the input beside the rows of a relation that satisfy `condition`: stateless, native."""
+    """Every row of the input joined with the rows of a relation that satisfy `condition`: stateless, native."""
 
     input: Node
     relation: RelationScan
@@ -300,9 +300,9 @@ class Merge(Node):
     """Events of several inputs with the same columns as one stream: FROM a type that streams inherit, or that
     statements fill.
 
-    `ranks` is parallel to `sources`: 0 for archived events, a number of its own for each statement. Rows of statements
-    come after the event that made them, in the order of the ranks; two items of FROM see a row at the same moment only
-    if it is the same row.
+    `ranks` is parallel to `sources`: 0 for archived events, another number for each statement. Rows of statements come
+    after the event that caused them, in the order of the ranks; two items of FROM see a row at the same moment only if
+    it is the same row.
     """
 
     sources: tuple[Node, ...]
@@ -379,8 +379,8 @@ class Project(Node):
 
 @dataclass(frozen=True)
 class Retime(Node):
-    """Rows of a statement become events at the time in `column`; one that is more than `max_delay` before the greatest
-    so far is dropped, as a late event is. The statement's clock stops at `upper`, if it has an upper bound."""
+    """Rows of a statement become events at the time in `column`; a row more than `max_delay` before the greatest time
+    so far is late, and dropped. The statement's watermark stops at `upper`, if it has an upper bound."""
 
     input: Node
     column: str
@@ -402,10 +402,10 @@ class Retime(Node):
 @dataclass(frozen=True)
 class Stamp(Node):
     """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime. `shown`: the column
-    that holds this time if it is not TIME: a match that only the end of input settles has the time of its last event.
+    with this time if it is not TIME: a match that only the end of input completes has the time of its last event.
 
-    A filter moves below it, into the statement behind a derived stream, only where rows are not numbered: two items of
-    FROM that see the same rows must find them numbered alike.
+    A filter moves below it, into the statement of a derived stream, only where rows are not numbered: two items of FROM
+    that read the same rows must number them alike.
     """
 
     input: Node
@@ -420,7 +420,7 @@ class Stamp(Node):
         return wanted | ({self.shown} - {TIME})
 
     def absorb(self, condition: Expr) -> Node | None:
-        # The time of a row is known here, and not everywhere below.
+        # The emission time is known here, not in every node below.
         if self.input.depth or condition.columns() & {"at", TIME}:
             return None
         return replace(self, input=Filter(self.input, condition))

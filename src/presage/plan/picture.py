@@ -1,4 +1,4 @@
-"""A picture of a plan: SVG in, something that notebooks draw out."""
+"""A picture of a plan as SVG, which notebooks display."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Picture:
-    """`svg`, and `str()` of it, is the text of a whole SVG file."""
+    """`svg` is the text of a whole SVG file."""
 
     svg: str
 

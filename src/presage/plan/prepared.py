@@ -1,4 +1,4 @@
-"""Expressions in, names of columns out: what is computed on single rows before a kernel runs."""
+"""Prepared columns: expressions over single rows that are computed before a kernel runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from presage.plan.nodes import Named
 
 @dataclass
 class Prepared:
-    """Columns over single rows, each made once: an expression in, the column's name out."""
+    """Assigns a column name to each distinct expression."""
 
     prefix: str
     named: list[Named] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A bound query: its plan, what the user sees of it, and which events it speaks of."""
+"""A bound query: its plan, its visible columns, and its range of event time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from presage.plan.nodes import Field, Node, Scan
 
 @dataclass(frozen=True)
 class RuleNote:
-    """A rule that was applied before there was a plan: what stood there, and what stands there now."""
+    """A rewriting of the query's text before planning, for EXPLAIN."""
 
     rule: str
     before: str
@@ -19,7 +19,7 @@ class RuleNote:
 
 @dataclass(frozen=True)
 class Watched:
-    """An attribute whose values should name entities: `known` is the relation of those that do."""
+    """An attribute whose values should name entities; `known` is the relation of entities."""
 
     stream: str
     attribute: str
@@ -28,8 +28,8 @@ class Watched:
 
 @dataclass(frozen=True)
 class BoundQuery:
-    """`columns` are what the user sees, in order. `upper` is the upper bound of WITHIN, at which the clock stops; no
-    event from `ends` on belongs to the query: the next microsecond where the bound is included."""
+    """`columns` are visible to the user. `upper` is the upper bound of WITHIN, the last watermark; events from `ends`
+    on are outside of the query: the next microsecond where the bound is inclusive."""
 
     plan: Node
     columns: tuple[Field, ...]
@@ -40,11 +40,11 @@ class BoundQuery:
     notes: tuple[RuleNote, ...] = ()
     watched: tuple[Watched, ...] = ()
     warnings: tuple[QueryWarning, ...] = ()  # about the text that the user wrote
-    knows: bool = False  # its plan or its rows depend on what the knowledge bases say
+    knows: bool = False  # its plan or its rows depend on the knowledge bases
 
     def scans(self) -> list[Scan]:
         return [n for n in self.plan.walk() if isinstance(n, Scan)]
 
     def awaited_scans(self) -> list[Scan]:
-        """Those whose time decides when rows are made."""
+        """Scans whose watermark decides when rows are emitted."""
         return [n for n in self.plan.walk_awaited() if isinstance(n, Scan)]

@@ -1,8 +1,8 @@
-"""Translates regular expressions from the syntax of Java to that of RE2; refuses those without an equal in RE2.
+"""Translation of regular expressions from the syntax of Java to that of RE2.
 
-RE2 takes time in proportion to the text, whatever the pattern; Java's engine may take for ever. What the two read
-differently (`.`, `$`, `\\s`, classes, case) is written out, and what RE2 cannot say is refused. Only what is known to
-mean the same passes: `tests/spark/test_regular_expressions.py` compares the two on random patterns.
+RE2 is linear in the text; Java's engine may take exponential time. Constructs with different meanings (`.`, `$`,
+`\\s`, classes, case) are written out, those that RE2 lacks are refused. `tests/spark/test_regular_expressions.py`
+compares the two engines on random patterns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_LENGTH = 2_000
 
 @lru_cache(maxsize=4096)
 def read_regex(pattern: str) -> Regex:
-    """Raises a RegexError with the reason where there is no such pattern."""
+    """Raises a RegexError with the reason where a pattern cannot be translated."""
     if len(pattern) > MAX_LENGTH:
         raise RegexError(f"it is longer than {MAX_LENGTH} characters")
     if any(0xD800 <= ord(c) <= 0xDFFF for c in pattern):
@@ -32,7 +32,7 @@ def find_problem(pattern: str) -> str | None:
         regex = read_regex(pattern)
     except RegexError as problem:
         return str(problem)
-    import pyarrow as pa  # what is checked mostly has no pattern
+    import pyarrow as pa  # loaded on demand: most statements have no pattern
     import pyarrow.compute as pc
 
     try:
@@ -50,7 +50,7 @@ def count_groups(pattern: str) -> int:
 
 
 def find_replacement_problem(replacement: str, pattern: str) -> str | None:
-    """What is wrong with a replacement, where the pattern itself is fine."""
+    """What is wrong with a replacement for a valid pattern; None if nothing."""
     try:
         read_replacement(replacement, read_regex(pattern))
     except RegexError as problem:
@@ -70,7 +70,7 @@ def _unquoted(pattern: str) -> str:
 
 
 def read_replacement(text: str, regex: Regex) -> list[str | int]:
-    """Its parts: texts, and numbers of groups for $1 and ${name}. A backslash takes the next character as it is."""
+    """The parts of a replacement: texts, and group numbers for $1 and ${name}. A backslash escapes a character."""
     parts: list[str | int] = []
     at = 0
     while at < len(text):
@@ -90,7 +90,7 @@ def read_replacement(text: str, regex: Regex) -> list[str | int]:
             at += len(name) + 3
         else:
             end = at + 1
-            # As many digits as make the number of a group.
+            # The longest number that is a group.
             while text[end : end + 1] in tuple("0123456789") and (
                 end == at + 1 or int(text[at + 1 : end + 1]) <= regex.groups
             ):

@@ -1,4 +1,4 @@
-"""Classes of characters as ranges of code points: what Java calls `\\s`, `\\p{Alpha}`, and what is in none of them."""
+"""Character classes of Java (`\\s`, `\\p{Alpha}`) as ranges of code points, and their complements."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def named_class(letter: str, name: str, ignores_case: bool) -> Chars:
 
 @cache
 def _category(name: str) -> Chars:
-    """By the Unicode of Python: a character that a later version adds is in no class here."""
+    """By Python's version of Unicode: later characters are in no class."""
     import unicodedata  # 1 MB that most programs never need
 
     if name not in _CATEGORIES:
-        raise RegexError(rf"\p{{{name}}} is not among those that are known: a category as \p{{L}}, or \p{{Alpha}}")
+        raise RegexError(rf"\p{{{name}}} is no known class: write a category as \p{{L}}, or \p{{Alpha}}")
     found: list[tuple[int, int]] = []
     for code in range(LAST + 1):
         if unicodedata.category(chr(code)).startswith(name):

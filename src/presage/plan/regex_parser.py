@@ -1,4 +1,4 @@
-"""The parser of regular expressions in the syntax of Java; it refuses what RE2 cannot match as Java does."""
+"""The parser of regular expressions in Java's syntax; it refuses what RE2 cannot match as Java does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REFUSED_GROUPS = {
 
 
 class Parser:
-    """By the grammar of java.util.regex.Pattern. Flags hold to the end of the group that they stand in."""
+    """Follows the grammar of java.util.regex.Pattern. Flags apply up to the end of their group."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -142,7 +142,7 @@ class Parser:
         return one_of(self._cased(self._escape()))
 
     def _escape(self) -> Chars:
-        """What stands behind a backslash, in a class or outside."""
+        """The characters after a backslash, in a class or outside."""
         c = self._next()
         if c in _PLAIN_ESCAPES:
             return single(_PLAIN_ESCAPES[c])
@@ -292,7 +292,7 @@ class Parser:
     # -- classes -----------------------------------------------------------------------------------------
 
     def _class(self) -> Chars:
-        """Behind its '[', with what follows `&&`."""
+        """A class after its '[', including an intersection with `&&`."""
         negated = self._peek() == "^"
         self.at += negated
         chars = self._items()

@@ -1,4 +1,4 @@
-"""The parts of a regular expression, and how RE2 writes each of them."""
+"""The syntax tree of a regular expression, printed for RE2."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from presage.plan.regex_classes import Chars, RegexError, union
 
-# What `$` may leave behind it: one line terminator at the end of the text.
+# `$` also matches before one line terminator at the end of the text.
 LAST_LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 NEVER = r"[^\x00-\x{10FFFF}]"
 
@@ -19,7 +19,7 @@ class Node:
     ends: Chars
 
     def emit(self, keep: dict[int, str], first: bool) -> str:
-        """As RE2 writes it. `keep`: names for the groups that are wanted, by number; `first`: the text begins here."""
+        """The text for RE2. `keep`: names of the captured groups, by number; `first`: this is the start of the text."""
         raise NotImplementedError
 
 
@@ -80,7 +80,7 @@ class Regex:
     tree: Either
     groups: int
     names: dict[str, int]
-    bounded: bool  # by a word boundary or `^`, which look at the character before
+    bounded: bool  # has a word boundary or `^`, which look at the previous character
 
     @property
     def nullable(self) -> bool:
@@ -88,7 +88,7 @@ class Regex:
 
     @property
     def at_end(self) -> bool:
-        """Whether `$` ends an option: what it leaves of the text is not part of the match."""
+        """Whether `$` ends an option: the line terminator after it is not part of the match."""
         return any(option.at_end for option in self.tree.options)
 
     @property
@@ -106,7 +106,7 @@ class Regex:
         )
 
     def plain(self, *groups: int) -> str:
-        """Without names, for what replaces all matches: the wanted groups are numbered from 1. Not for `$`."""
+        """For replacing all matches: without names, the wanted groups are numbered from 1. Not for `$`."""
         keep = {number: f"g{i}" for i, number in enumerate(groups) if number}
         return self.tree.emit(keep, True)
 

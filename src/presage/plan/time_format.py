@@ -1,64 +1,33 @@
-"""Patterns for times as texts (`yyyy-MM-dd HH:mm`) in; their parts, or what is wrong with them, out.
+"""Formats of times (`yyyy-MM-dd HH:mm`), and words for units of the calendar, as Spark's date functions take them.
 
-The letters are those of Spark's date_format that make sense for a time in UTC.
+The letters of a format are those of Spark's date_format that make sense for a time in UTC.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Letter -> the greatest number of times that it may be repeated.
-_PRINTED = {
-    "y": 4,
-    "M": 4,
-    "L": 4,
-    "d": 2,
-    "D": 3,
-    "Q": 2,
-    "q": 2,
-    "E": 4,
-    "a": 1,
-    "H": 2,
-    "h": 2,
-    "K": 2,
-    "k": 2,
-    "m": 2,
-    "s": 2,
-    "S": 6,
-    "V": 2,
-    "z": 4,
-    "X": 3,
-    "x": 3,
-    "Z": 3,
-}
-_PARSED = {
-    "y": 4,
-    "M": 4,
-    "L": 4,
-    "d": 2,
-    "D": 3,
-    "a": 1,
-    "H": 2,
-    "h": 2,
-    "K": 2,
-    "k": 2,
-    "m": 2,
-    "s": 2,
-    "S": 9,
-    "V": 2,
-    "z": 4,
-    "X": 3,
-    "x": 3,
-    "Z": 3,
-}
+# Letters, each with the greatest number of times that it may be repeated.
+_PRINTED = dict(zip("yMLdDQqEaHhKkmsSVzXxZ", map(int, "444232241222222624333"), strict=True))
+_PARSED = {letter: most for letter, most in _PRINTED.items() if letter not in "QqE"} | {"S": 9}
 ZONE_LETTERS = "VzXxZ"
-# Five letters would be a narrow form, or none at all; three of D pad to three digits; VV is a zone's name.
+# Repetitions other than 1 to the greatest.
 _ONLY = {"V": (2,), "y": (1, 2, 4)}
+
+# Units that start at midnight; months and longer ones have no fixed length.
+DATE_UNITS = {
+    **dict.fromkeys(("year", "yyyy", "yy"), "year"),
+    **dict.fromkeys(("month", "mon", "mm"), "month"),
+    **{unit: unit for unit in ("quarter", "week")},
+}
+TIME_UNITS = {unit: unit for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond")} | {"dd": "day"}
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+WEEKDAYS = {word: day[:2] for day in _DAYS for word in (day, day[:3], day[:2])}
 
 
 @dataclass(frozen=True)
 class Letters:
-    """A field, as the letter and how often it stands there."""
+    """A field of a format: a letter, and how often it is repeated."""
 
     letter: str
     count: int

@@ -23,7 +23,7 @@ Values = tuple[Any, ...]
 
 
 def check_rows(assertion: Assertion, columns: Sequence[Field], found: pa.Table) -> PresageError | None:
-    """The error if the rows are not those expected; an assertion that cannot be meant is raised."""
+    """The error if the rows are not those expected; an invalid assertion raises."""
     if assertion.rows is None:
         if found.num_rows == assertion.count:
             return None
@@ -32,7 +32,7 @@ def check_rows(assertion: Assertion, columns: Sequence[Field], found: pa.Table) 
         return _failed(assertion, why, [], rows, found.column_names)
     compared = _compared(assertion, columns)
     names = [field.name for field in compared]
-    expected = [_spoken(row, compared) for row in _bound(assertion, compared)]
+    expected = [_as_arrow_values(row, compared) for row in _bound(assertion, compared)]
     rows = _rows(found.select(names))
     tolerance = TOLERANCE if assertion.tolerance is None else assertion.tolerance
     if assertion.any_order:
@@ -73,7 +73,7 @@ def _bound(assertion: Assertion, columns: list[Field]) -> list[Values]:
     return [bind_row(row, attributes, owner, assertion.span) for row in assertion.rows or ()]
 
 
-def _spoken(row: Values, columns: list[Field]) -> Values:
+def _as_arrow_values(row: Values, columns: list[Field]) -> Values:
     """Bound values as Arrow gives them back: times as datetimes."""
     return tuple(
         pa.array([value], to_arrow(field.type)).to_pylist()[0] for value, field in zip(row, columns, strict=True)

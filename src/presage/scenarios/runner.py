@@ -19,7 +19,7 @@ from presage.scenarios.cases import Case, Step, read_cases
 
 @dataclass(frozen=True)
 class Outcome:
-    """A scenario that was tried. `failure`: what is wrong, None if nothing is; `assertions`: how many were kept."""
+    """The result of a scenario. `failure` is None if it passed; `assertions`: how many held."""
 
     title: str
     seconds: float
@@ -69,7 +69,7 @@ class Trial:
         if isinstance(statement, Assertion):
             self._check(statement)
             self.assertions += 1
-        elif not isinstance(statement, s.Explain | s.Show | s.Describe):  # nothing to see here
+        elif not isinstance(statement, s.Explain | s.Show | s.Describe):  # another scenario may still pass
             statement = self._named(statement) if isinstance(statement, s.Query) else statement
             self._engine.carry_out(statement, s.Script((statement,), step.source))
 
@@ -84,7 +84,7 @@ class Trial:
         name, known = assertion.statement, self._engine.deployments
         if name not in known:
             fix = did_you_mean(name, known, "let it stand with CREATE STATEMENT … AS SELECT …")
-            raise error("UNKNOWN_OBJECT", assertion.span, kind="standing statement", name=name, fix=fix)
+            raise error("UNKNOWN_OBJECT", assertion.span, kind="deployed statement", name=name, fix=fix)
         deployment = known[name]
         deployment.drain()
         rows = deployment.table()

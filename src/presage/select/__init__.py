@@ -1,1 +1,1 @@
-"""Binds SELECT: scopes, items of FROM, joins, grouping and output; capabilities bring items of their own."""
+"""The binder of SELECT: items of FROM, joins, grouping, output. Capabilities bind items of their own."""

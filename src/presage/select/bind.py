@@ -1,13 +1,12 @@
-"""SELECT over streams, windows and relations, bound to a logical plan."""
+"""The binder of SELECT over streams, windows and relations, to a logical plan."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
-from presage.analyze.names import refuse_same_name
+from presage.analyze.names import event_type_of, refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
@@ -16,9 +15,9 @@ from presage.functions.aggregates import is_aggregate
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.lang.recall_syntax import SimilarClause
-from presage.model.catalog import EventType
+from presage.lang.tree_walk import nodes_of
 from presage.model.text import Span
-from presage.model.time import TimeRange
+from presage.model.time import TimeRange, format_timestamp
 from presage.model.types import LONG, TIMESTAMP, is_orderable
 from presage.operators.windows.nodes import (
     Aggregate,
@@ -31,20 +30,19 @@ from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, conta
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationJoin, RelationScan, Stamp
 from presage.plan.query import BoundQuery
 from presage.select.context import QueryContext
-from presage.select.from_items import bind_stream
+from presage.select.from_items import events_within
 from presage.select.items import Item, bind_item, bind_relation, without_shown_time
 from presage.select.recall_joins import later_joins, momentary, retained
 from presage.select.refusals import refuse_uncertain_items
-from presage.select.time_bounds import bind_within
 
 
 def bind_query(query: s.Query, context: QueryContext) -> BoundQuery:
-    """The plan of a query; raises all the errors that it finds."""
-    said = context.extensions.in_plain_words(query, context.catalog, context.live)
-    context.knowing.extend([query] if said.knows else [])
-    bound = _bind_plain(said.query, replace(context, catalog=said.catalog))
+    """The plan of a query; raises all of its errors together."""
+    plain = context.extensions.in_plain_words(query, context.catalog, context.live)
+    context.knowing.extend([query] if plain.knows else [])
+    bound = _bind_plain(plain.query, replace(context, catalog=plain.catalog))
     knows = bool(context.knowing)
-    return replace(bound, text=print_statement(query), notes=said.notes, watched=said.watched, knows=knows)
+    return replace(bound, text=print_statement(query), notes=plain.notes, watched=plain.watched, knows=knows)
 
 
 def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
@@ -52,13 +50,8 @@ def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
     predicted = any(item.predicted for item in query.items)
     recalling = next((item for item in query.items if item.recalls), None)
     if recalling is not None and (predicted or sequence is not None):
-        raise error(
-            "UNSUPPORTED",
-            recalling.span,
-            what="RECALL",
-            where="beside PREDICTED or SEQUENCE",
-            fix="INSERT INTO a stream what they find, and write RECALL behind that",
-        )
+        fix = "INSERT INTO a stream what they find, and write RECALL behind that"
+        raise error("UNSUPPORTED", recalling.span, what="RECALL", where="beside PREDICTED or SEQUENCE", fix=fix)
     if sequence is not None:
         return _bind_sequence(query, sequence, context)
     if predicted:
@@ -81,24 +74,17 @@ def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
 
 
 def _bind_sequence(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
-    """SEQUENCE […] is a query of its own: its capability binds the whole of it."""
+    """The sequence capability binds the whole query."""
     time, upper = bind_within(query.within, context.now)
-
-    def events(event_type: EventType, alias: str, span: Span) -> Node:
-        return bind_stream(event_type, alias, time, context, bind_query, span)
-
+    events = events_within(time, context, bind_query)
     bound = context.extensions.sequence(query, item, events, context.catalog, upper)
     return replace(bound, ends=time.high)
 
 
 def _bind_predicted(query: s.Query, context: QueryContext) -> BoundQuery:
-    """PREDICTED items are one source of rows, each with its objects and the time that it holds; what else the query
-    asks is asked of them."""
+    """The prediction capability binds the PREDICTED items to one source; the rest of the query selects from it."""
     time, upper = bind_within(query.within, context.now)
-
-    def events(event_type: EventType, alias: str, span: Span) -> Node:
-        return bind_stream(event_type, alias, time, context, bind_query, span)
-
+    events = events_within(time, context, bind_query)
     found = context.extensions.predicted(query, events, context.catalog, upper)
     relations = [bind_relation(item, item.alias or item.name, context) for item in found.query.items[1:]]
     items = [Item(found.scopes, found.node), *relations]
@@ -108,7 +94,7 @@ def _bind_predicted(query: s.Query, context: QueryContext) -> BoundQuery:
 
 
 def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> BoundQuery:
-    """Rows of FROM are events that meet history: RECALL says what becomes of them."""
+    """The rows of FROM are the events; the recall capability joins them with history."""
     time, upper = bind_within(query.within, context.now)
     later, problems = later_joins(query, item), Problems()
     refuse_uncertain_items(query, context.catalog, problems)
@@ -122,11 +108,8 @@ def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> B
         found = [bound[query.items.index(item)].scopes[0].column(name) for name in event_type.key]
         key = tuple(column for column in found if column is not None)
     past = replace(context, since=None, until=None, live=False)
-
-    def history(event_type: EventType, alias: str, span: Span) -> Node:
-        return bind_stream(event_type, alias, TimeRange(), past, bind_query, span)
-
-    # The events that others are compared with are those of all times.
+    history = events_within(TimeRange(), past, bind_query)
+    # Similar events are searched among those of all times.
     similar = any(isinstance(clause, SimilarClause) for clause in item.recalls)
     earlier = _bind_events(later.events, past, TimeRange())[2] if similar else None
     joins = [
@@ -143,7 +126,7 @@ def _bind_recalled(query: s.Query, item: s.FromItem, context: QueryContext) -> B
 def _bind_events(
     query: s.Query, context: QueryContext, time: TimeRange
 ) -> tuple[list[Item], tuple[ScopeItem, ...], Node]:
-    """FROM without its RECALLs: the items, their names, and the rows that they make."""
+    """FROM without its RECALLs: the items, their names, and the node of their rows."""
     problems = Problems()
     refuse_uncertain_items(query, context.catalog, problems)
     items = [problems.attempt(lambda i=i: bind_item(i, context, time, bind_query)) for i in query.items]  # type: ignore[misc]
@@ -175,8 +158,8 @@ class _SelectBinder:
         conditions = ExpressionBinder(self.scope, no_aggregates_in="a condition of FROM or WHERE")
         joined = [item.on for item in query.items if item.on is not None]
         on = [attempt(lambda c=c: conditions.condition(c, "ON")) for c in joined]  # type: ignore[misc]
-        said = query.where
-        where = attempt(lambda: conditions.condition(said, "WHERE")) if said is not None else None
+        written = query.where
+        where = attempt(lambda: conditions.condition(written, "WHERE")) if written is not None else None
         terms = ExpressionBinder(self.scope)
         outputs = bind_outputs(query, self.scope, terms, self.problems)
         plain = ExpressionBinder(self.scope, no_aggregates_in="GROUP BY")
@@ -194,13 +177,13 @@ class _SelectBinder:
         node, outputs, having = self._aggregate(node, is_join, outputs, having, group_by)
         if having is not None:
             node = Filter(node, having)
-        # Where rows pass on as they were made, and are not events again, they show the time that they bring.
+        # Rows of a match that pass unchanged, and do not become events, show the time of the match.
         alone = len(self.items) == 1 and node is before
         passing = alone and not query.distinct and query.output is None and query.insert_into is None
         brought = passing and SHOWN_TIME in node.column_names()
         node = self._emit(node, outputs, group_by, brought)
         columns = tuple(Field(o.name, o.expr.type) for o in outputs)
-        # Spark does not tell names apart that differ only in case.
+        # To Spark, names that differ in case alone are one column.
         if all(c.name.lower() != "at" for c in columns):
             node = Stamp(node, shown=SHOWN_TIME if brought else TIME)
             columns = (*columns, Field("at", TIMESTAMP))
@@ -209,14 +192,8 @@ class _SelectBinder:
     def _group(self, binder: ExpressionBinder, node: s.Expr) -> Expr:
         bound = binder.bind(_resolve_alias(node, self.query, self.scope))
         if not is_orderable(bound.type):
-            raise error(
-                "TYPE_MISMATCH",
-                node.span,
-                what="GROUP BY",
-                expected="values that can be compared",
-                found=bound.type,
-                fix="group by the value at a key: m['key']",
-            )
+            expected, fix = "values that can be compared", "group by the value at a key: m['key']"
+            raise error("TYPE_MISMATCH", node.span, what="GROUP BY", expected=expected, found=bound.type, fix=fix)
         return bound
 
     def _having(self) -> Expr:
@@ -227,13 +204,8 @@ class _SelectBinder:
     def _check_streams(self) -> None:
         if all(i.is_relation for i in self.items):
             name = self.query.items[0].name
-            raise error(
-                "NOT_A_STREAM",
-                self.query.items[0].span,
-                name=name,
-                kind="relation",
-                fix=f"join it with a stream; DESCRIBE {name} shows its rows",
-            )
+            fix = f"join it with a stream; DESCRIBE {name} shows its rows"
+            raise error("NOT_A_STREAM", self.query.items[0].span, name=name, kind="relation", fix=fix)
 
     def source(self, on: list[Expr]) -> Node:
         """FROM: one item, a native join with relations, or a window join."""
@@ -250,10 +222,10 @@ class _SelectBinder:
         return WindowJoin(tuple(i.node for i in self.items), condition)
 
     def _needs_aggregate(self, joined: bool) -> bool:
-        """Whether rows depend on what else is in the window, and not on the arriving event alone."""
+        """Whether rows depend on the other events of the window."""
         special = any(i.window.is_batch or i.window.type.retention == FIRST for i in self.items)
-        spoken = [item.expr for item in self.query.select] + ([self.query.having] if self.query.having else [])
-        aggregates = any(_mentions_aggregate(x, self.scope) for x in spoken)
+        expressions = [item.expr for item in self.query.select] + ([self.query.having] if self.query.having else [])
+        aggregates = any(_mentions_aggregate(x, self.scope) for x in expressions)
         return aggregates or (special and not joined) or (bool(self.query.group_by) and joined)
 
     def _aggregate(
@@ -262,8 +234,8 @@ class _SelectBinder:
         if not self._needs_aggregate(joined):
             return node, outputs, having
         calls: list[AggregateCall] = []
-        spoken = [o.expr for o in outputs] + ([having] if having is not None else [])
-        for expr in spoken:
+        expressions = [o.expr for o in outputs] + ([having] if having is not None else [])
+        for expr in expressions:
             calls.extend(c for c in expr.walk() if isinstance(c, AggregateCall) and c not in calls)
         by_call: dict[Expr, str] = {call: f"_a{i}" for i, call in enumerate(calls)}
 
@@ -315,7 +287,7 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[Item]) -> None
 
 
 def _refuse_other_items(query: s.Query, problems: Problems) -> None:
-    """Clauses of the general form that speak of uncertain, predicted or recalled data."""
+    """Refuse clauses that need uncertain, predicted or recalled data."""
     clauses: list[tuple[str, s.Node | None, str]] = [
         ("WITH PROBABILITY", query.probability, "it asks neither for a SEQUENCE […] nor for PREDICTED streams"),
         ("VALIDATE EVERY", query if query.validate is not None else None, "it asks for no PREDICTED stream"),
@@ -331,20 +303,12 @@ def _refuse_other_items(query: s.Query, problems: Problems) -> None:
 
 
 def _mentions_aggregate(node: s.Expr, scope: Scope) -> bool:
-    todo: list[object] = [node]
-    while todo:
-        current = todo.pop()
-        if isinstance(current, s.Call) and is_aggregate(current.name) and current.name not in scope.catalog.relations:
-            return True
-        if isinstance(current, s.Node):
-            todo.extend(vars(current).values())
-        elif isinstance(current, tuple):
-            todo.extend(current)
-    return False
+    calls = (n for n in nodes_of(node) if isinstance(n, s.Call))
+    return any(is_aggregate(call.name) and call.name not in scope.catalog.relations for call in calls)
 
 
 def _resolve_alias(node: s.Expr, query: s.Query, scope: Scope) -> s.Expr:
-    """GROUP BY and HAVING may use a name that SELECT gave, where no attribute has it."""
+    """GROUP BY and HAVING may use an alias of SELECT, unless an attribute has that name."""
     given = {i.alias: i.expr for i in query.select if i.alias and not isinstance(i.expr, s.Star)}
     known = {n for item in scope.items for n, _ in item.attributes} | {i.alias for i in scope.items}
 
@@ -366,8 +330,33 @@ def _resolve_alias(node: s.Expr, query: s.Query, scope: Scope) -> s.Expr:
 
 
 def _rewrite_above(expr: Expr, refer: Callable[[Expr], Expr]) -> Expr:
-    """Replace aggregates from the top, so that what stands inside one is left alone."""
+    """Replaces aggregates top-down: their arguments stay unchanged."""
     replaced = refer(expr)
     if replaced is not expr:
         return replaced
     return expr.map_children(lambda child: _rewrite_above(child, refer)) if contains_aggregate(expr) else expr
+
+
+def bind_within(clause: s.WithinClause | None, now: int) -> tuple[TimeRange, int | None]:
+    """The range of event time (low included, high excluded), and the upper bound as written: the last watermark."""
+    if clause is None:
+        return TimeRange(), None
+    low = _edge(clause.low, now, shift_if_inclusive=False)
+    high = _edge(clause.high, now, shift_if_inclusive=True)
+    if low is not None and high is not None and low >= high:
+        found = f"empty ({format_timestamp(low)} to {format_timestamp(high)})"
+        expected, fix = "a range that begins before it ends", "exchange the bounds"
+        raise error("BAD_VALUE", clause.span, what="the range of WITHIN", found=found, expected=expected, fix=fix)
+    return TimeRange(low, high), _time(clause.high, now)
+
+
+def _time(bound: s.Bound | None, now: int) -> int | None:
+    return bound.at(now) if bound is not None else None
+
+
+def _edge(bound: s.Bound | None, now: int, shift_if_inclusive: bool) -> int | None:
+    """In whole microseconds, an inclusive upper or exclusive lower bound is the next microsecond."""
+    time = _time(bound, now)
+    if bound is None or time is None:
+        return None
+    return time + (bound.inclusive == shift_if_inclusive)

@@ -1,4 +1,4 @@
-"""What a query is bound against: the catalog, the moment, and the capabilities."""
+"""The context that a query is bound in: catalog, time, capabilities."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from presage.select.extensions import Extensions
 
 @dataclass(frozen=True)
 class QueryContext:
-    """What a query is bound against. `parse_producer` reads the stored text of a derived stream's statement."""
+    """`parse_producer` parses the stored text of a statement that fills a derived stream."""
 
     catalog: Catalog
     now: int
     parse_producer: Callable[[str], s.Query]
     extensions: Extensions
-    # Where a deployed statement begins and, if it was stopped, ends. None: it sees the whole archive.
+    # Where a deployed statement starts and, once stopped, ends. None: it reads the whole archive.
     since: Moment | None = None
     until: Moment | None = None
-    # For a deployed statement: what others make is taken as they make it, not computed once more.
+    # For a deployed statement: rows of other deployed statements are read as they emit them, not computed again.
     live: bool = False
-    # Derived streams on the way to this query, to refuse circles.
+    # Derived streams on the path to this query, to detect cycles.
     path: tuple[str, ...] = ()
-    # How many statements of derived streams are part of the query so far; all contexts of a query share it.
+    # Statements of derived streams in the query so far; shared by all contexts of a query.
     opened: list[str] = field(default_factory=list)
-    # Those of them, and the query itself, that speak of what is known; shared likewise.
+    # Those of them, and the query itself, that depend on a knowledge base; shared likewise.
     knowing: list[s.Query] = field(default_factory=list)

@@ -1,6 +1,6 @@
-"""What SELECT asks of the capabilities: items of FROM that they bind, and words of the domain.
+"""The interface between SELECT and the capabilities, which bind items of FROM and terms of an ontology.
 
-Each of them implements its part of `Extensions` in a class, the `ITEMS` of its module `analyze`.
+Each capability implements its part of `Extensions` in a class, the `ITEMS` of its module `analyze`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from presage.plan.expr import Expr
 from presage.plan.nodes import Node
 from presage.plan.query import BoundQuery, RuleNote, Watched
 
+Events = Callable[[EventType, str, Span], Node]
+
 
 class PlainWords(Protocol):
-    """A query without words of the domain, and the catalog that it is bound against."""
+    """A query with terms of an ontology replaced by names of streams, and the catalog to bind it against."""
 
     @property
     def query(self) -> s.Query: ...
@@ -40,7 +42,7 @@ class PlainWords(Protocol):
 
 
 class PredictedRows(Protocol):
-    """The PREDICTED items of a query: names that they bring, their rows, and the rest of the query."""
+    """The PREDICTED items of a query: their names, their rows, and the rest of the query."""
 
     @property
     def query(self) -> s.Query: ...
@@ -53,17 +55,17 @@ class PredictedRows(Protocol):
 
 
 class Extensions(Protocol):
-    """Items of FROM that a capability binds. `events` gives the node of all events of a type under an alias."""
+    """Items of FROM that capabilities bind. `events` returns the node of all events of a type under an alias."""
 
     def pattern(
-        self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None
+        self, source: PatternSource, events: Events, catalog: Catalog, begin: int | None
     ) -> tuple[list[ScopeItem], Node]: ...
 
     def sequence(
         self,
         query: s.Query,
         item: s.FromItem,
-        events: Callable[[EventType, str, Span], Node],
+        events: Events,
         catalog: Catalog,
         upper: int | None,
     ) -> BoundQuery: ...
@@ -72,14 +74,12 @@ class Extensions(Protocol):
         self,
         stream: EventType,
         alias: str,
-        events: Callable[[EventType, str, Span], Node],
+        events: Events,
         catalog: Catalog,
         span: Span,
     ) -> Node: ...
 
-    def predicted(
-        self, query: s.Query, events: Callable[[EventType, str, Span], Node], catalog: Catalog, upper: int | None
-    ) -> PredictedRows: ...
+    def predicted(self, query: s.Query, events: Events, catalog: Catalog, upper: int | None) -> PredictedRows: ...
 
     def recalled(
         self,
@@ -87,7 +87,7 @@ class Extensions(Protocol):
         item: s.FromItem,
         event: tuple[tuple[ScopeItem, ...], Node, tuple[Expr, ...], Node | None],
         joined: tuple[tuple[tuple[tuple[ScopeItem, ...], Node, s.FromItem], ...], tuple[s.Expr, ...]],
-        history: Callable[[EventType, str, Span], Node],
+        history: Events,
         catalog: Catalog,
         upper: int | None,
     ) -> BoundQuery: ...
@@ -108,6 +108,6 @@ class Extensions(Protocol):
 
 
 def extensions(**options: Any) -> Extensions:
-    """One object that binds the items of all capabilities; `options` are those of the capabilities that have some."""
+    """One object that binds the items of all capabilities; `options` are passed to their constructors."""
     kinds = tuple(part.ITEMS for part in parts("analyze").values())
     return cast(Extensions, type("RegisteredItems", kinds, {})(**options))

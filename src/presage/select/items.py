@@ -1,12 +1,12 @@
-"""Items of FROM: streams with their windows, patterns, MATCH_RECOGNIZE, relations."""
+"""The binder of one item of FROM: a stream with its window, a pattern, MATCH_RECOGNIZE, a relation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import event_type_of
 from presage.analyze.scope import Scope, ScopeItem, plan_name
 from presage.errors import error
 from presage.lang import syntax as s
@@ -15,12 +15,9 @@ from presage.lang.pattern_syntax import PatternSource
 from presage.model.catalog import EventType
 from presage.model.text import Span
 from presage.model.time import TimeRange
-from presage.operators.windows.nodes import (
-    Aggregate,
-    WindowDef,
-    Windowed,
-)
+from presage.operators.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed
 from presage.operators.windows.window_defs import bind_window
+from presage.operators.windows.window_types import FOREVER
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import SHOWN_TIME, Field, Filter, Named, Node, Project, RelationScan
 from presage.plan.query import BoundQuery
@@ -33,14 +30,14 @@ BindQuery = Callable[[s.Query, QueryContext], BoundQuery]
 
 @dataclass(frozen=True)
 class Item:
-    """One bound item of FROM: the names that it brings (a pattern: one for each tag), and its rows."""
+    """A bound item of FROM: its names (of a pattern, one for each tag), and the node of its rows."""
 
     scopes: tuple[ScopeItem, ...]
     node: Node
 
     @property
     def window(self) -> WindowDef:
-        return self.node.window if isinstance(self.node, Windowed) else WindowDef("none")
+        return self.node.window if isinstance(self.node, Windowed) else NO_WINDOW
 
     @property
     def is_relation(self) -> bool:
@@ -48,7 +45,7 @@ class Item:
 
 
 def bind_item(item: s.FromItem, context: QueryContext, time: TimeRange, bind_query: BindQuery) -> Item:
-    """`bind_query` binds the statements behind derived streams."""
+    """`bind_query` binds the statements that fill derived streams."""
     catalog = context.catalog
     if item.pattern is not None:
         return _bind_pattern(item, item.pattern, context, time, bind_query)
@@ -58,7 +55,7 @@ def bind_item(item: s.FromItem, context: QueryContext, time: TimeRange, bind_que
         return bind_relation(item, alias, context)
     event_type = event_type_of(item.name, item.name_span, catalog)
     attributes = tuple((a.name, a.type) for a in event_type.attributes)
-    # What stands under MATCH_RECOGNIZE goes by its own name there; the alias is that of the matches.
+    # Inside MATCH_RECOGNIZE the stream keeps its own name; the alias is that of the matches.
     own = alias if item.match is None else item.name
     scope = ScopeItem(own, f"{event_type.kind} '{item.name}'", attributes, event_type.hidden)
     node = bind_stream(event_type, own, time, context, bind_query, item.span)
@@ -72,7 +69,7 @@ def bind_item(item: s.FromItem, context: QueryContext, time: TimeRange, bind_que
 
 
 def without_shown_time(node: Node) -> Node:
-    """Rows of a match that are joined: a pair has the time of the row that made it."""
+    """Joined rows have the time of the event that completes the pair, and not the shown time of a match."""
     if isinstance(node, Project):
         return replace(node, outputs=tuple(o for o in node.outputs if o.name != SHOWN_TIME))
     return node
@@ -81,15 +78,10 @@ def without_shown_time(node: Node) -> Node:
 def _bind_pattern(
     item: s.FromItem, source: PatternSource, context: QueryContext, time: TimeRange, bind_query: BindQuery
 ) -> Item:
-    """PATTERN […]: its tags are names of their own; with an alias they are also the attributes of that."""
+    """PATTERN […]: each tag is a name; with an alias, the tags are its attributes as well."""
     if item.match is not None:
-        raise error(
-            "UNSUPPORTED",
-            item.match.span,
-            what="MATCH_RECOGNIZE",
-            where="over PATTERN […]",
-            fix="INSERT the pattern's rows INTO a stream and read that",
-        )
+        fix = "INSERT the pattern's rows INTO a stream and read that"
+        raise error("UNSUPPORTED", item.match.span, what="MATCH_RECOGNIZE", where="over PATTERN […]", fix=fix)
 
     def events(event_type: EventType, alias: str, span: Span) -> Node:
         refuse_uncertain(event_type, "PATTERN […]", span)
@@ -117,20 +109,17 @@ def _bind_match(
     alias: str,
     context: QueryContext,
 ) -> Item:
-    """MATCH_RECOGNIZE over a stream or over what a window of it holds."""
+    """MATCH_RECOGNIZE over a stream, or over the content of its window."""
     whole, span = False, None
-    if window is not None and (window.group or not (window.is_batch or window.kind in ("keepall", "time"))):
-        raise error(
-            "UNSUPPORTED",
-            item.windows[0].span,
-            what=f"the window {window.spelling()}",
-            where="under MATCH_RECOGNIZE",
-            fix="use #time, #time_batch or #length_batch",
-        )
+    kind = NO_WINDOW.type if window is None else window.type
+    supported = kind.is_batch or kind.span_of_time or kind.retention == FOREVER
+    if window is not None and (window.group or not supported):
+        what, fix = f"the window {window.spelling()}", "use #time, #time_batch or #length_batch"
+        raise error("UNSUPPORTED", item.windows[0].span, what=what, where="under MATCH_RECOGNIZE", fix=fix)
     if window is not None and window.is_batch:
         columns = tuple(c.name for c in node.columns)
         node, whole = Aggregate(Windowed(node, window), (), (), carry=columns, row_per="event"), True
-    elif window is not None and window.kind == "time":
+    elif window is not None and kind.span_of_time:
         span = window.size
     made, rows = context.extensions.match(
         clause, scope, node, event_type.event_time, whole, span, alias, context.catalog
@@ -141,24 +130,14 @@ def _bind_match(
 def bind_relation(item: s.FromItem, alias: str, context: QueryContext) -> Item:
     relation = context.catalog.relations[item.name]
     if item.windows:
-        raise error(
-            "NOT_A_STREAM",
-            item.windows[0].span,
-            name=item.name,
-            kind="relation",
-            fix="a relation is static: leave the window out",
-        )
+        fix = "a relation is static: leave the window out"
+        raise error("NOT_A_STREAM", item.windows[0].span, name=item.name, kind="relation", fix=fix)
     attributes = tuple((a.name, a.type) for a in relation.attributes)
-    # A table that no name of the user's stands for is not shown by `*`.
+    # A relation with a generated alias is not part of `*`.
     scope = ScopeItem(alias, f"relation '{item.name}'", attributes, aside=alias.startswith("~"))
     fields = tuple(Field(c.name, c.type) for c in scope.all_columns())
     node = RelationScan(item.name, alias, fields, tuple(n for n, _ in attributes))
     if item.condition is not None:
-        raise error(
-            "UNSUPPORTED",
-            item.condition.span,
-            what="a filter in parentheses",
-            where="on a relation",
-            fix="write the condition in ON or WHERE",
-        )
+        fix = "write the condition in ON or WHERE"
+        raise error("UNSUPPORTED", item.condition.span, what="a filter in parentheses", where="on a relation", fix=fix)
     return Item((scope,), node)

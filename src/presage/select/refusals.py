@@ -1,7 +1,7 @@
-"""What the general form of SELECT refuses of probabilistic and predicted streams, with what to use instead.
+"""Clauses that a plain SELECT refuses over probabilistic and predicted streams, with what to use instead.
 
-Its rows are alternatives or functions, and no events: a plain SELECT shows them as they are stored, all else would
-take each of them for something that happened.
+Rows of such streams are alternatives or functions, not events. A plain SELECT may show them as stored; a window, a
+join or a pattern would treat each of them as an event that happened.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from presage.model.text import Span
 
 
 def refuse_uncertain_items(query: s.Query, catalog: Catalog, problems: Problems) -> None:
-    """Windows, joins and MATCH_RECOGNIZE over such streams; and alternatives as events of another one, unless it is
-    told how likely they are."""
+    """Refuse windows, joins and MATCH_RECOGNIZE over such streams, and INSERT INTO of alternatives without their
+    probability."""
     streams = [item for item in query.items if item.name not in catalog.relations]
     for item in query.items:
         event_type = catalog.types.get(item.name)
-        if event_type is None or not _of_no_events(event_type):
+        if event_type is None or not _has_no_events(event_type):
             continue
         if item.windows:
             problems.errors.append(_refusal(event_type, "a window", item.windows[0].span))
@@ -28,17 +28,17 @@ def refuse_uncertain_items(query: s.Query, catalog: Catalog, problems: Problems)
             problems.errors.append(_refusal(event_type, "MATCH_RECOGNIZE", item.match.span))
         elif len(streams) > 1:
             problems.errors.append(_refusal(event_type, "a join", item.name_span))
-        elif query.insert_into is not None and event_type.probabilistic is not None and not _tells_chance(query):
+        elif query.insert_into is not None and event_type.probabilistic is not None and not _uses_probability(query):
             problems.errors.append(_refusal(event_type, "INSERT INTO without the probability", item.name_span))
 
 
 def refuse_uncertain(event_type: EventType, what: str, span: Span) -> None:
-    if _of_no_events(event_type):
+    if _has_no_events(event_type):
         raise _refusal(event_type, what, span)
 
 
-def _tells_chance(query: s.Query) -> bool:
-    """Whether it shows how likely an alternative is, or asks for that: then each row is a fact, and meant as one."""
+def _uses_probability(query: s.Query) -> bool:
+    """Whether the query selects or tests the probability: each row is then a statement about an alternative."""
     if any(isinstance(item.expr, s.Star) for item in query.select):
         return True
     return any(
@@ -46,7 +46,7 @@ def _tells_chance(query: s.Query) -> bool:
     )
 
 
-def _of_no_events(event_type: EventType) -> bool:
+def _has_no_events(event_type: EventType) -> bool:
     return event_type.probabilistic is not None or event_type.predicted is not None
 
 

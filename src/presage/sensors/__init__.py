@@ -1,4 +1,4 @@
-"""The side of the device: samples in, update-tuples out, only when what was said last no longer holds.
+"""The library of the device: sends an update-tuple only when the last prediction no longer holds.
 
 The standard library is all it needs, so that it can be copied to a small machine by itself.
 """

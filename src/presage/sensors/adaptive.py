@@ -1,4 +1,4 @@
-"""Seconds between updates in, a factor for the thresholds out."""
+"""Adaptive thresholds: a factor from the seconds between updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noisy samples of one attribute in, the line that a Kalman filter believes in out."""
+"""A Kalman filter that predicts one attribute as a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of one attribute in, the line that it will follow out: its value now and its change per second.
+"""Predictors of one attribute: its value now and its change per second.
 
 A predictor is its settings alone. What it has learnt is a tuple of numbers that the sensor keeps for each attribute: so
 it can be saved as JSON, and one predictor serves many attributes. Samples may come at any distance.
@@ -13,13 +13,13 @@ Learnt = tuple[float, ...]
 
 
 class Predictor(Protocol):
-    """What a sensor asks of it. Times are seconds; each is later than the one before."""
+    """The interface of predictors. Times are seconds, strictly increasing."""
 
     def begin(self, time: float, value: float) -> Learnt:
-        """What the first sample teaches."""
+        """The state after the first sample."""
 
     def learn(self, learnt: Learnt, time: float, value: float) -> Learnt:
-        """What is known after one more sample."""
+        """The state after one more sample."""
 
     def line(self, learnt: Learnt) -> tuple[float, float]:
         """The estimate at the last sample's time, and the change per second from there on."""

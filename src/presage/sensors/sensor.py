@@ -70,7 +70,7 @@ class Sensor:
         self._factor = 1.0
         self._last: float | None = None  # time of the last sample
         self._sent: float | None = None  # time of the last update
-        self._lines: dict[str, Line] = {}  # what it said
+        self._lines: dict[str, Line] = {}  # its content
         self._learnt: dict[str, Learnt] = {}
         self._seen: dict[str, float] = {}  # time of each attribute's last sample
 
@@ -114,10 +114,10 @@ class Sensor:
             return "first"
         for name, value in found.items():
             line = self._lines[name]
-            # An attribute that was unknown until now is news, whatever its value.
+            # The first value of an attribute is always sent.
             if line.value is None or line.rate is None:
                 return "correction"
-            # Not `>`: a difference that is not a number is no promise kept.
+            # Not `>`: a difference that is NaN must trigger an update.
             if not abs(value - (line.value + line.rate * (now - self._sent))) <= line.threshold:
                 return "correction"
         return (
@@ -128,7 +128,7 @@ class Sensor:
         predictor, learnt = self._predictors[name], self._learnt.get(name)
         if learnt is not None:
             learnt = predictor.learn(learnt, now, value)
-            # Numbers near the largest there are can overflow, and would never come back.
+            # Values near the largest double can overflow to infinity, which would stay.
             if all(map(isfinite, (*learnt, *predictor.line(learnt)))):
                 return learnt
         return predictor.begin(now, value)
@@ -138,7 +138,7 @@ class Sensor:
         if name not in self._seen or now - self._seen[name] >= self._period:
             return Line(None, None, threshold)
         if value is None:
-            # Not measured this time: it goes on as it was said to, since nothing contradicts it.
+            # Not measured this time: it continues along its last line.
             before = self._lines.get(name)
             if before is None or before.value is None or before.rate is None or self._sent is None:
                 return Line(None, None, threshold)
@@ -148,12 +148,12 @@ class Sensor:
         return Line(estimate if near else value, rate, threshold)
 
     def forget(self) -> None:
-        """Begin anew, as if there had been no sample: after the clock was set, say. The next sample is sent."""
+        """Reset, as if there had been no sample, for example after the clock was set. The next sample is sent."""
         self._factor, self._last, self._sent = 1.0, None, None
         self._lines, self._learnt, self._seen = {}, {}, {}
 
     def state(self) -> dict[str, Any]:
-        """All that it remembers, as numbers and texts that JSON can hold."""
+        """The state as numbers and texts for JSON."""
         return {
             "attributes": list(self.attributes),
             "predictors": [type(self._predictors[name]).__name__ for name in self.attributes],

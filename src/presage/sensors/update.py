@@ -1,4 +1,4 @@
-"""What a sensor says in, the row of a predicted stream out."""
+"""The update-tuple of a sensor, and its row of a predicted stream."""
 
 from __future__ import annotations
 

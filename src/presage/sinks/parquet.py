@@ -1,8 +1,7 @@
-"""`sink = 'parquet'`: rows in, files of a folder out, every row in one file and in one only.
+"""`sink = 'parquet'`: writes files into a folder, every row exactly once.
 
-A file is written whole under a hidden name and flushed; the sink notes that it is about to go; then it gets its name.
-After a crash the hidden name tells what happened: if it is there the file has not gone, and if not, it has, even if
-somebody has taken the file away since.
+A file is written under a hidden name and flushed; the sink's position announces it; then it is renamed. After a crash,
+the batch was delivered if and only if the hidden file is gone, even if a reader has already removed the renamed file.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 
 from presage.model.catalog import Sink
 from presage.model.time import parse_duration
-from presage.sinks.sink import Batch
+from presage.sinks.sink import Batch, Target
 from presage.storage.home import Home
 
 ROWS = 100_000
@@ -25,10 +24,8 @@ EVERY = "10 sec"
 LONGEST_NAME = 100  # characters of a sink's name in the names of its files
 
 
-class ParquetTarget:
-    """`resolve` gives the real path of one that a statement names, or refuses it."""
-
-    why = ""
+class ParquetTarget(Target):
+    """`resolve` returns the real path of one in a statement, or refuses it."""
 
     def __init__(self, sink: Sink, home: Home, resolve: Callable[[str], Path]) -> None:
         self.most = int(sink.options.get("rows", ROWS))
@@ -36,10 +33,10 @@ class ParquetTarget:
         self._path = sink.options["path"]
         self._resolve = resolve
         self._disk = home.disk
-        # Two sinks, of one home or of two, may share a folder: no name is ever given twice.
+        # Sinks, of one home or several, may share a folder: names must be unique.
         token = hashlib.sha256(f"{home.id}/{sink.version}".encode()).hexdigest()[:8]
         self._prefix = f"{_plain(sink.name)}-{token}-"
-        self._named: Path | None = None  # the file that got its name last
+        self._named: Path | None = None  # the file that was renamed last
         self._swept = False
 
     def prepare(self, batch: Batch) -> None:
@@ -49,14 +46,14 @@ class ParquetTarget:
             self._disk.sync_folder(folder.parent)
         hidden = self._hidden(folder, batch.number, batch.first, batch.end)
         if self._named == self._final(folder, batch.number, batch.first, batch.end):
-            return  # it has gone, and something failed after that
+            return  # delivered, and a later step failed
         self._sweep(folder, hidden)
         with open(hidden, "wb") as file:
             try:
                 pq.write_table(batch.with_ids(), file)
                 file.flush()
             except BaseException:
-                # It gives its space back and stays: that there is one says that the rows have not gone.
+                # Free the space, but keep the file: it shows that the rows are not delivered.
                 file.truncate(0)
                 raise
             if self._disk.durable:
@@ -73,28 +70,21 @@ class ParquetTarget:
         return int(batch.rows.num_rows)
 
     def was_delivered(self, number: int, first: int, end: int) -> bool:
-        """Only a batch that was prepared is noted as about to go, so that a hidden file that is not there has gone. A
-        folder that is not there says nothing: it may be on a disk that is not mounted."""
+        """An announced batch was prepared: if its hidden file is gone, it was renamed. A missing folder proves nothing:
+        its disk may not be mounted."""
         folder = self._resolve(self._path)
         if not folder.is_dir():
-            raise FileNotFoundError(
-                f"the folder '{folder}' is not there, and a file was on its way to it: bring it back"
-            )
+            why = f"the folder '{folder}' is not there, and a file was on its way to it: bring it back"
+            raise FileNotFoundError(why)
         return not self._hidden(folder, number, first, end).exists()
 
     def _sweep(self, folder: Path, keep: Path) -> None:
-        """Remove hidden files of batches that a crash prevented from being noted."""
+        """Remove hidden files of batches that were never announced, because of a crash."""
         if not self._swept:
             for path in folder.glob(f".{self._prefix}*.parquet.tmp"):
                 if path != keep:
                     path.unlink()
             self._swept = True
-
-    def close(self) -> None:
-        """Files are closed when they are written."""
-
-    def masked(self, text: str) -> str:
-        return text
 
     def _final(self, folder: Path, number: int, first: int, end: int) -> Path:
         return folder / f"{self._prefix}{number:06d}-{first:012d}-{end - 1:012d}.parquet"
@@ -104,5 +94,5 @@ class ParquetTarget:
 
 
 def _plain(name: str) -> str:
-    """A name as one step of a path that neither a shell nor Spark reads as a pattern."""
+    """A name as part of a file name, without patterns of a shell or Spark."""
     return quote(name, safe="").replace("%", "~")[:LONGEST_NAME]

@@ -1,60 +1,73 @@
-"""A sink in, its rows delivered: reads, hands over, waits, in a thread of its own."""
+"""The runner of a sink: a thread that reads rows of a statement, delivers them, and waits."""
 
 from __future__ import annotations
 
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+
+import pyarrow as pa
 
 from presage.errors import PresageError
 from presage.logging import ERROR, WARNING, tell
 from presage.model.catalog import Sink
-from presage.sinks.position import Place, PlaceFile
-from presage.sinks.result_reader import Reader
-from presage.sinks.sink import Followed, NotTaken, Statements, Target
-from presage.sinks.status import FAILED, FINISHED, RUNNING, STOPPED, WAITING, SinkStatus
+from presage.sinks.position import PositionFile, SinkPosition
+from presage.sinks.sink import (
+    FAILED,
+    FINISHED,
+    RUNNING,
+    STOPPED,
+    WAITING,
+    Batch,
+    FollowedStatement,
+    NotTaken,
+    SinkStatus,
+    Statements,
+    Target,
+)
 from presage.storage import failpoints
+from presage.storage.disk import corrupt
 
-LOOK_SECONDS = 0.5  # a sink that has nothing to do looks so often, should it have missed being told
+LOOK_SECONDS = 0.5  # an idle sink polls this often, in case it missed a notification
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-LONGEST_ASKED = 300.0  # a server may ask for a longer pause than ours, up to this one
+LONGEST_ASKED = 300.0  # the longest pause that a server may ask for
 JOIN_SECONDS = 30.0
 MOST_SHOWN = 500  # characters of a failure
 FINAL = ("HOME_CORRUPT", "ENV_NOT_ALLOWED", "HOST_NOT_ALLOWED")
 ALL = 1 << 62  # more rows than any statement makes
 
 
-class Running:
-    """One sink. Its place is in the home: one that is made again goes on from there."""
+class SinkRunner:
+    """One sink. Its position is in the home: a sink that is created again continues from there."""
 
     def __init__(
         self,
         sink: Sink,
         make: Callable[[], Target],
         statements: Statements,
-        file: PlaceFile,
+        file: PositionFile,
         reach: Callable[[str], None] = lambda point: None,
     ) -> None:
         self.sink = sink
-        self._reach = reach  # says how far a batch is: see `storage.failpoints`
+        self._reach = reach  # crash points: see `storage.failpoints`
         self._make = make
         self._statements = statements
         self._file = file
         self._reader = Reader(statements)
         self._target: Target | None = None
-        self._place: Place | None = None
-        self._is_sure = False  # whether rows that an earlier life was about to deliver have gone is known
-        self._narrow = 0  # rows before this one go one by one: one of them is refused
+        self._position: SinkPosition | None = None
+        self._is_sure = False  # whether it is known if the announced batch of an earlier run was delivered
+        self._narrow = 0  # rows before this one are delivered one by one: one of them is refused
         self._since: float | None = None  # when rows began to wait
-        self._failures = 0  # one after the other
+        self._failures = 0  # consecutive
         self._state, self._why = STOPPED, ""
         self._retries, self._last_error = 0, ""
         self._stopped = threading.Event()
         self._hurry, self._now = threading.Event(), threading.Event()
-        self._is_idle = True  # what ends its pause is a change of the statements, and not the clock alone
-        # The thread knows it weakly: an engine that nobody closed and nobody holds takes it along.
+        self._is_idle = True  # new rows of statements end its pause
+        # Weak reference: the thread stops when an unclosed engine is garbage-collected.
         arguments = (weakref.ref(self), self._stopped, statements.changed)
         self._thread = threading.Thread(target=_run, args=arguments, name=f"presage-sink-{sink.name}", daemon=True)
 
@@ -67,7 +80,7 @@ class Running:
         return self._thread.ident is not None
 
     def stop(self) -> None:
-        """Wait for the rows that are on their way; none will follow."""
+        """Finish the current batch, and stop."""
         self._stopped.set()
         with self._statements.changed:
             self._statements.changed.notify_all()
@@ -75,13 +88,13 @@ class Running:
             self._thread.join(JOIN_SECONDS)
         if self._target is not None and not self._thread.is_alive():
             self._target.close()
-        self._say(STOPPED)
+        self._set_state(STOPPED)
 
     def is_me(self) -> bool:
         return threading.current_thread() is self._thread
 
     def hurry(self, retry: bool = False) -> None:
-        """Deliver what there is without waiting for more; `retry`: try at once, too, what waits because it failed."""
+        """Deliver the current rows without waiting for a full batch; `retry`: also retry a failed batch at once."""
         self._hurry.set()
         if retry:
             self._now.set()
@@ -89,12 +102,12 @@ class Running:
             self._statements.changed.notify_all()
 
     def reached(self, number: int) -> int:
-        """How many rows of a statement are delivered, or left out."""
-        place = self.place()
-        return place.row if place.number == number else 0 if place.number < number else ALL
+        """How many rows of a statement are delivered or skipped."""
+        position = self.position()
+        return position.row if position.number == number else 0 if position.number < number else ALL
 
     def taken(self, number: int) -> int:
-        """As `reached`; none where its place cannot be read: once it is mended it may want all of them."""
+        """Like `reached`; 0 if the position is unreadable: once it is repaired, all rows may be needed."""
         try:
             return self.reached(number)
         except PresageError:
@@ -102,35 +115,34 @@ class Running:
 
     @property
     def failure(self) -> str:
-        """Why nothing is delivered now, if something went wrong."""
+        """Why nothing is delivered now; empty if all is well."""
         return self._why if self._state in (WAITING, FAILED) else ""
 
     @property
     def state(self) -> str:
         return self._state
 
-    def place(self) -> Place:
-        self._place = self._place or self._file.read()
-        return self._place
+    def position(self) -> SinkPosition:
+        self._position = self._position or self._file.read()
+        return self._position
 
     def status(self) -> SinkStatus:
         try:
-            place = self.place()
-            statement = self._statements.statement(place.number)
-            left = max(0, statement.rows - max(place.row, statement.removed))
+            position = self.position()
+            statement = self._statements.statement(position.number)
+            left = max(0, statement.rows - max(position.row, statement.removed))
         except PresageError as problem:
-            place, left = Place(*self.sink.begin), 0
+            position, left = SinkPosition(*self.sink.begin), 0
             self._state, self._why = FAILED, problem.message
-        position = f"{self.sink.statement}/{place.number}/{place.row}"
-        said = self._state, self._why, position, place.delivered, place.skipped, left, self._retries
-        return SinkStatus(
-            self.sink.name, self.sink.kind, self.sink.statement, *said, last_error=self._last_error or None
-        )
+        row = f"{self.sink.statement}/{position.number}/{position.row}"
+        values = self._state, self._why, row, position.delivered, position.skipped, left, self._retries
+        last_error = self._last_error or None
+        return SinkStatus(self.sink.name, self.sink.kind, self.sink.statement, *values, last_error=last_error)
 
     # -- one round ---------------------------------------------------------------------------------------
 
     def round(self) -> float | None:
-        """One step; how many seconds to wait before the next, None if there is none."""
+        """One step; the seconds until the next one, None if it was the last."""
         try:
             self._is_idle = True
             pause = self._step()
@@ -141,25 +153,25 @@ class Running:
         except PresageError as problem:
             if problem.code == "ENGINE_CLOSED":
                 return None
-            told = "; ".join(filter(None, (problem.message, problem.fix)))
-            if self._target is None or self._place is None or problem.code in FINAL:
-                self._say(FAILED, f"{problem.code}: {told}")  # waiting will not help
+            text = "; ".join(filter(None, (problem.message, problem.fix)))
+            if self._target is None or self._position is None or problem.code in FINAL:
+                self._set_state(FAILED, f"{problem.code}: {text}")  # do not retry
                 return None
-            return self._wait_out(told)
+            return self._wait_out(text)
         except OSError as failure:
             return self._wait_out(str(failure))
         except Exception as failure:
-            # Our own mistake. The place stays; an engine that is opened again tries again.
+            # A bug of ours: retried when the engine is opened again.
             tell(ERROR, "SINK_FAILED", "the sink '{sink}' has failed", failure=failure, sink=self.sink.name)
-            self._say(FAILED, f"{type(failure).__name__}: {failure}")
+            self._set_state(FAILED, f"{type(failure).__name__}: {failure}")
             return None
 
     def _wait_out(self, why: str, asked: float | None = None) -> float:
-        self._reader.let_go()
+        self._reader.release()
         self._failures += 1
         self._retries += 1
         self._is_idle = False
-        self._say(WAITING, why)
+        self._set_state(WAITING, why)
         self._last_error = self._why
         if asked is not None:
             return min(max(asked, FIRST_PAUSE), LONGEST_ASKED)
@@ -167,102 +179,102 @@ class Running:
 
     def _step(self) -> float:
         target = self._target = self._target or self._make()
-        place = self.place()
-        # A target that cannot tell now is asked until it can: to deliver them on a guess could be once too often.
-        if not self._is_sure and place.end is not None and target.was_delivered(place.number, place.row, place.end):
-            place = self._keep(self._after(place, place.end, place.record))
+        position = self.position()
+        # If the target raises an error, ask again later: delivering on a guess could duplicate rows.
+        end = None if self._is_sure else position.end
+        if end is not None and target.was_delivered(position.number, position.row, end):
+            position = self._store(self._after(position, end, position.record))
         self._is_sure = True
-        statement = self._statements.statement(place.number)
-        if place.row < statement.removed:  # they went before anybody asked for them
-            place = self._keep(replace(place, row=statement.removed, end=None))
-        if place.row >= statement.rows:
-            return self._go_over(place, statement)
+        statement = self._statements.statement(position.number)
+        if position.row < statement.removed:  # retention removed rows before they were delivered
+            position = self._store(replace(position, row=statement.removed, end=None))
+        if position.row >= statement.rows:
+            return self._finish_statement(position, statement)
         if target.why:
-            self._say(WAITING, target.why, usual=True)
+            self._set_state(WAITING, target.why, usual=True)
             return LOOK_SECONDS
-        if place.end is None:
-            waits = self._waits(target, statement.rows - place.row, statement.ended)
+        if position.end is None:
+            waits = self._waits(target, statement.rows - position.row, statement.ended)
             if waits > 0:
-                self._say(RUNNING)
+                self._set_state(RUNNING)
                 return min(waits, LOOK_SECONDS)
-            most = 1 if place.row < self._narrow else target.most
-            place = replace(place, end=min(place.row + most, statement.rows))
-        self._deliver(target, place)
+            most = 1 if position.row < self._narrow else target.most
+            position = replace(position, end=min(position.row + most, statement.rows))
+        self._deliver(target, position)
         return 0.0
 
-    def _deliver(self, target: Target, place: Place) -> None:
-        """One batch: made ready, noted, handed over, noted."""
-        assert place.end is not None
-        batch, record = self._reader.read(self.sink.statement, place, place.end)
+    def _deliver(self, target: Target, position: SinkPosition) -> None:
+        """Prepare, announce and deliver one batch, and store the new position."""
+        assert position.end is not None
+        batch, record = self._reader.read(self.sink.statement, position, position.end)
         target.prepare(batch)
         self._reach(failpoints.SINK_PREPARED)
-        self._keep(place)
+        self._store(position)
         self._reach(failpoints.SINK_NOTED)
         try:
             done = target.deliver(batch)
             self._reach(failpoints.SINK_DELIVERED)
         except NotTaken as refusal:
-            place = self._after(place, place.row + refusal.done, place.record) if refusal.done else place
+            position = self._after(position, position.row + refusal.done, position.record) if refusal.done else position
             if not refusal.poison or self.sink.options.get("on_error", "retry") != "skip":
-                self._keep(place)
+                self._store(position)
                 raise
             self._narrow = batch.end
-            if batch.end - place.row > 1:
-                self._keep(replace(place, end=None))
+            if batch.end - position.row > 1:
+                self._store(replace(position, end=None))
                 return
             self._file.skip(batch.ids()[-1], target.masked(refusal.why))
-            told = "the sink '{sink}' leaves out {row}: {why}"
-            tell(WARNING, "SINK_SKIPPED", told, sink=self.sink.name, row=batch.ids()[-1], why=refusal.why)
-            skipped = replace(place, row=batch.end, record=record, end=None, skipped=place.skipped + 1)
-            self._keep(skipped)
+            text = "the sink '{sink}' leaves out {row}: {why}"
+            tell(WARNING, "SINK_SKIPPED", text, sink=self.sink.name, row=batch.ids()[-1], why=refusal.why)
+            self._store(replace(position, row=batch.end, record=record, end=None, skipped=position.skipped + 1))
             return
         whole = done == batch.rows.num_rows
-        self._keep(self._after(place, place.row + done, record if whole else place.record))
+        self._store(self._after(position, position.row + done, record if whole else position.record))
         self._since = None
-        self._say(RUNNING)
+        self._set_state(RUNNING)
 
-    def _after(self, place: Place, row: int, record: int) -> Place:
-        delivered = place.delivered + row - place.row
-        return replace(place, row=row, record=record, end=None, delivered=delivered)
+    def _after(self, position: SinkPosition, row: int, record: int) -> SinkPosition:
+        delivered = position.delivered + row - position.row
+        return replace(position, row=row, record=record, end=None, delivered=delivered)
 
-    def _keep(self, place: Place) -> Place:
-        if place != self._place or place.end is not None:
-            self._file.write(place)
-        self._place = place
-        return place
+    def _store(self, position: SinkPosition) -> SinkPosition:
+        if position != self._position or position.end is not None:
+            self._file.write(position)
+        self._position = position
+        return position
 
     def _waits(self, target: Target, count: int, ended: bool) -> float:
-        """Seconds until rows that are there must go, though there are few of them."""
+        """Seconds until the current rows are delivered without a full batch."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         if count >= target.most or ended or self._hurry.is_set():
             return 0.0
         return target.every - (now - self._since)
 
-    def _go_over(self, place: Place, statement: Followed) -> float:
-        """All rows of a statement are delivered: on to the next one of its name, once there is one."""
+    def _finish_statement(self, position: SinkPosition, statement: FollowedStatement) -> float:
+        """After all rows of a statement: continue with the next one of its name, once there is one."""
         self._hurry.clear()
         self._since = None
-        self._reader.let_go()
-        heir = self._statements.heir(place.number) if statement.ended else None
-        if heir is not None:
+        self._reader.release()
+        successor = self._statements.successor(position.number) if statement.ended else None
+        if successor is not None:
             self._narrow = 0
-            self._keep(replace(place, number=heir, row=0, end=None))
+            self._store(replace(position, number=successor, row=0, end=None))
             return 0.0
-        self._say(FINISHED if statement.ended else RUNNING)
+        self._set_state(FINISHED if statement.ended else RUNNING)
         return LOOK_SECONDS
 
-    def _say(self, state: str, why: str = "", usual: bool = False) -> None:
+    def _set_state(self, state: str, why: str = "", usual: bool = False) -> None:
         why = self._target.masked(why) if self._target is not None else why
         why = " ".join(why.split())[:MOST_SHOWN]
         changed = (state, why) != (self._state, self._why)
         self._state, self._why = state, why
         if changed and why and not usual:
-            told = "the sink '{sink}' is {state}: {why}"
-            tell(WARNING, "SINK_STATE", told, sink=self.sink.name, state=state, why=why)
+            text = "the sink '{sink}' is {state}: {why}"
+            tell(WARNING, "SINK_STATE", text, sink=self.sink.name, state=state, why=why)
 
 
-def _run(running: weakref.ref[Running], stopped: threading.Event, changed: threading.Condition) -> None:
+def _run(running: weakref.ref[SinkRunner], stopped: threading.Event, changed: threading.Condition) -> None:
     pause: float | None = 0.0
     while pause is not None and not stopped.is_set():
         alive = running()
@@ -272,7 +284,7 @@ def _run(running: weakref.ref[Running], stopped: threading.Event, changed: threa
         del alive
         until = time.monotonic() + (pause or 0.0)
         with changed:
-            # After a failure a change of the statements is no reason to try again at once; being hurried is.
+            # After a failure, `hurry(retry=True)` ends the pause, but new rows do not.
             while pause and not stopped.is_set() and (left := until - time.monotonic()) > 0:
                 if now.is_set():
                     now.clear()
@@ -280,3 +292,53 @@ def _run(running: weakref.ref[Running], stopped: threading.Event, changed: threa
                 changed.wait(left)
                 if idle:
                     break
+
+
+class Reader:
+    """Reads the rows of a statement, and caches the rest of one piece of the results."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+        self.release()
+
+    def release(self) -> None:
+        """Free the cache: a sink that waits for a server holds no rows in memory."""
+        self._pieces: Iterator[tuple[int, int, pa.Table]] = iter(())
+        self._at: tuple[int, int] | None = None  # statement and row at which the cache begins
+        self._piece: tuple[int, pa.Table] | None = None  # record, and its rows from that row on
+
+    def read(self, name: str, position: SinkPosition, end: int) -> tuple[Batch, int]:
+        """Rows up to `end`, and the record that holds the last of them."""
+        if self._at != (position.number, position.row):
+            self._begin(position)
+        rows, record = self._take(end - position.row)
+        if rows.num_rows < end - position.row:
+            # More rows have been published since the files were listed.
+            self._begin(position)
+            rows, record = self._take(end - position.row)
+        if rows.num_rows < end - position.row:
+            self.release()
+            what, fix = f"row {position.row + rows.num_rows} of statement '{name}'", "restore the results folder"
+            raise corrupt(what, "results", "it is not in the results", f"{fix} from a copy of the home")
+        self._at = (position.number, end)
+        return Batch(name, position.number, position.row, rows), record
+
+    def _begin(self, position: SinkPosition) -> None:
+        self.release()
+        self._pieces = self._statements.rows(position.number, position.record, position.row)
+        self._at = (position.number, position.row)
+
+    def _take(self, count: int) -> tuple[pa.Table, int]:
+        parts: list[pa.Table] = []
+        record, missing = 0, count
+        while missing:
+            if self._piece is None:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    break
+                self._piece = (piece[0], piece[2])
+            record, rows = self._piece
+            parts.append(rows.slice(0, missing))
+            missing -= parts[-1].num_rows
+            self._piece = (record, rows.slice(parts[-1].num_rows)) if parts[-1].num_rows < rows.num_rows else None
+        return (pa.concat_tables(parts) if parts else pa.table({})), record

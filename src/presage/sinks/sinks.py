@@ -1,4 +1,4 @@
-"""Declared sinks in, running ones out: which there are, how each of them is, and waiting for what they deliver."""
+"""The running sinks of an engine, by name, and their status."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from presage.lang import syntax as s
 from presage.lang.printer import print_statement
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions
-from presage.sinks.callback import CallbackTarget, Function
+from presage.sinks.callback import CallbackTarget, Function, Subscribed
 from presage.sinks.kafka import KafkaTarget, Writer, no_kafka
 from presage.sinks.parquet import ParquetTarget
-from presage.sinks.position import PlaceFile, clear_places
-from presage.sinks.runner import ALL, Running
-from presage.sinks.sink import Statements, Target
-from presage.sinks.status import COLUMNS, FAILED, STOPPED, SinkStatus, show_row
-from presage.sinks.subscription import Subscribed
+from presage.sinks.position import PositionFile, clear_positions
+from presage.sinks.runner import ALL, SinkRunner
+from presage.sinks.sink import COLUMNS, FAILED, STOPPED, SinkStatus, Statements, Target, show_row
 from presage.sinks.webhook import WebhookTarget
 from presage.storage import Log
 from presage.storage.catalog_codec import BEGIN
@@ -37,8 +35,8 @@ Shown = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
 class Sinks(Mapping[str, SinkStatus]):
-    """The sinks of an engine, by name. `declaring`: the lock under which declarations are made; `kafka`: writes
-    messages. Nothing runs before `start`."""
+    """The sinks of an engine, by name. `declaring`: the lock of declarations; `kafka`: writes messages. Nothing runs
+    before `start`."""
 
     def __init__(
         self,
@@ -54,21 +52,18 @@ class Sinks(Mapping[str, SinkStatus]):
         self._declaring = declaring
         self._kafka = kafka
         self._permissions = workspace.permissions or Permissions()
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, SinkRunner] = {}
         self._functions: dict[str, Function] = {}
         self._lock = threading.Lock()
         self._started = self._closed = False
         self.follow()
 
-    def _declared(self) -> list[Sink]:
-        return [*self._workspace.catalog.sinks.values()]
-
     def create(self, statement: s.CreateSink, begin: tuple[int, int] | None = None) -> None:
-        """Declare a sink; `begin`: the number of the statement, and of its row, that it begins with, else as its
-        options say."""
+        """Declare a sink. `begin`: the numbers of the statement and the row that it begins with; default: from its
+        options."""
         settled = self._workspace.settle(statement)
         after = self._workspace.declare(settled)
-        if after is self._workspace.catalog:  # it is there, and says the same
+        if after is self._workspace.catalog:  # an equal sink exists
             return
         sink = after.sinks[statement.name]
         with placed(statement.span):
@@ -79,7 +74,7 @@ class Sinks(Mapping[str, SinkStatus]):
         self.follow()
 
     def _begin(self, sink: Sink) -> tuple[int, int]:
-        """What a new sink begins with; an error if it cannot be."""
+        """The numbers of the statement and the row with which a new sink begins."""
         statement = self._statements.latest(sink.statement)
         if statement is None:
             fix = "deploy it first: engine.deploy(text, name=…)"
@@ -89,13 +84,13 @@ class Sinks(Mapping[str, SinkStatus]):
         return statement.number, statement.rows if sink.options.get("begin", "start") == "now" else 0
 
     def start(self) -> None:
-        clear_places(self._log.home, {sink.version for sink in self._declared()})
+        clear_positions(self._log.home, {sink.version for sink in self._workspace.catalog.sinks.values()})
         self._started = True
         self.follow()
 
     def follow(self) -> None:
-        """Run the sinks that are declared now, and no others."""
-        wanted = {sink.name: sink for sink in self._declared()} if not self._closed else {}
+        """Start newly declared sinks, and stop dropped ones."""
+        wanted = {sink.name: sink for sink in self._workspace.catalog.sinks.values()} if not self._closed else {}
         with self._lock:
             gone = [self._running.pop(n) for n, r in [*self._running.items()] if wanted.get(n) != r.sink]
             self._running |= {n: self._new(sink) for n, sink in wanted.items() if n not in self._running}
@@ -105,21 +100,21 @@ class Sinks(Mapping[str, SinkStatus]):
         for running in gone:
             running.stop()
         if gone and not self._closed:
-            clear_places(self._log.home, {sink.version for sink in wanted.values()})
+            clear_positions(self._log.home, {sink.version for sink in wanted.values()})
             for running in gone:
                 self._functions.pop(running.sink.name, None)
 
     def close(self) -> None:
-        """Stop all of them. What is not delivered is in the home, and so is how far each of them came."""
+        """Stop all sinks. Their positions and the undelivered rows are in the home."""
         self._closed = True
         self.follow()
 
     def taken(self, statement: str, number: int) -> int:
-        """How many rows of a statement all sinks that follow it have: what they have not must stay."""
+        """How many rows of a statement all of its sinks have delivered: retention may remove only those."""
         return min((r.taken(number) for r in [*self._running.values()] if r.sink.statement == statement), default=ALL)
 
     def flush(self, name: str | None = None, timeout: float | None = None) -> None:
-        """Wait until the rows that are made by now are delivered, without waiting for more of them."""
+        """Wait until the current rows are delivered, without waiting for full batches."""
         if self._closed:
             raise error("ENGINE_CLOSED")
         if name is not None and name not in self._running:
@@ -135,13 +130,10 @@ class Sinks(Mapping[str, SinkStatus]):
                 time.sleep(LOOK_SECONDS)
                 running.hurry()
 
-    def _check_going(self, running: Running, until: float | None) -> None:
+    def _check_going(self, running: SinkRunner, until: float | None) -> None:
         if running.state in (FAILED, STOPPED):
-            fix = (
-                "Engine.sinks.start() lets it run"
-                if running.state == STOPPED
-                else "mend the cause, then open the home again"
-            )
+            restart = "mend the cause, then open the home again"
+            fix = "Engine.sinks.start() lets it run" if running.state == STOPPED else restart
             raise error("SINK_FAILED", name=running.sink.name, why=running.failure or "it does not run", fix=fix)
         if until is not None and time.monotonic() >= until:
             why = f"; it is waiting: {running.failure}" if running.failure else ""
@@ -150,21 +142,20 @@ class Sinks(Mapping[str, SinkStatus]):
     # -- what a user sees ----------------------------------------------------------------------------
 
     def skipped(self, name: str) -> pa.Table:
-        """The rows that a sink left out because its target refused them: id, reason, at."""
-        found = next((sink for sink in self._declared() if sink.name == name), None)
-        if found is None:
-            known = [sink.name for sink in self._declared()]
-            raise error("UNKNOWN_OBJECT", kind="sink", name=name, fix=did_you_mean(name, known))
-        return PlaceFile(self._log.home, found).skipped()
+        """The rows that a sink skipped because its target refused them: id, reason, at."""
+        declared = self._workspace.catalog.sinks
+        if name not in declared:
+            raise error("UNKNOWN_OBJECT", kind="sink", name=name, fix=did_you_mean(name, list(declared)))
+        return PositionFile(self._log.home, declared[name]).skipped()
 
-    def look_at(self, statement: s.Show | s.Describe) -> Shown | None:
+    def describe(self, statement: s.Show | s.Describe) -> Shown | None:
         """SHOW SINKS, or DESCRIBE the name of one; None for anything else."""
         if isinstance(statement, s.Show):
             return (COLUMNS, [show_row(status) for status in self.values()]) if statement.what == "sinks" else None
         running = self._running.get(statement.name)
         if running is None:
             return None
-        # What an option names as a secret is a name here, too.
+        # Secrets in options are names of variables.
         rows: list[tuple[object, ...]] = [("kind", "sink"), ("statement", running.sink.statement)]
         rows += [(f"option {option}", value) for option, value in running.sink.options.items()]
         return ("property", "value"), [*rows, *running.status().described()]
@@ -183,15 +174,15 @@ class Sinks(Mapping[str, SinkStatus]):
     def subscribe(
         self, name: str, statement: str, number: int, function: Function, after: int, on_error: str
     ) -> Subscribed:
-        """Let a function take the rows of a statement by way of a sink, which is declared if it is not there. A second
-        function takes the place of the first."""
+        """Call a function for the rows of a statement, by a sink, which is declared if it does not exist. A second
+        function replaces the first."""
         with self._declaring:
-            known = self._workspace.catalog.sinks.get(name)
-            if known is None:
+            declared = self._workspace.catalog.sinks.get(name)
+            if declared is None:
                 options = (s.Option("sink", "callback"), s.Option("on_error", on_error))
                 self.create(s.CreateSink(name, statement, options), (number, after))
-            elif (known.kind, known.statement) != ("callback", statement):
-                fix = f"choose another name: this one is {known.kind} for '{known.statement}'"
+            elif (declared.kind, declared.statement) != ("callback", statement):
+                fix = f"choose another name: this one is {declared.kind} for '{declared.statement}'"
                 raise error("ALREADY_DECLARED", name=name, kind="sink", difference="", fix=fix)
             subscribed, running = Subscribed(function, number), self._running[name]
             subscribed.attach(running, lambda: self._detach(name, subscribed))
@@ -202,18 +193,16 @@ class Sinks(Mapping[str, SinkStatus]):
         return subscribed
 
     def _detach(self, name: str, function: Function) -> None:
-        """The function is called no more, unless it is another by now."""
+        """Stop calling the function, unless another has replaced it."""
         if self._functions.get(name) is function:
             del self._functions[name]
 
-    # -- making them ---------------------------------------------------------------------------------
+    def _new(self, sink: Sink) -> SinkRunner:
+        file = PositionFile(self._log.home, sink)
+        return SinkRunner(sink, partial(self._create, sink), self._statements, file, self._log.reach)
 
-    def _new(self, sink: Sink) -> Running:
-        file = PlaceFile(self._log.home, sink)
-        return Running(sink, partial(self._made, sink), self._statements, file, self._log.reach)
-
-    def _made(self, sink: Sink) -> Target:
-        # Again: the home may have been made before these checks, or opened with other permissions.
+    def _create(self, sink: Sink) -> Target:
+        # Check again: the home may be of an earlier version, or opened with other permissions.
         check_sink(sink)
         check_permitted(f"sink '{sink.name}'", sink.options, self._permissions)
         if sink.kind == "parquet":
@@ -225,10 +214,9 @@ class Sinks(Mapping[str, SinkStatus]):
         return CallbackTarget(sink.name, sink.statement, lambda: self._functions.get(sink.name))
 
     def _folder(self, path: str) -> Path:
-        """A folder that files may be put into: under the roots, and not in the home, which is ours."""
+        """The real path of a folder for files: under the roots, and not in the home."""
         resolved, home = self._workspace.resolve_folder(path), self._log.home.path
         if resolved == home or home in resolved.parents:
-            raise error(
-                "BAD_VALUE", what="path", found=f"'{path}', in the home", expected="a folder outside of the home"
-            )
+            expected = "a folder outside of the home"
+            raise error("BAD_VALUE", what="path", found=f"'{path}', in the home", expected=expected)
         return resolved

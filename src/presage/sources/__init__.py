@@ -1,6 +1,6 @@
-"""Sources that fill streams by themselves, while an engine is open. Importing it loads no Spark."""
+"""Declared sources, which fill streams while an engine is open. Importing it loads no Spark."""
 
+from presage.sources.source import SourceStatus
 from presage.sources.sources import Sources
-from presage.sources.status import SourceStatus
 
 __all__ = ["SourceStatus", "Sources"]

@@ -1,7 +1,7 @@
-"""A place in a file in, the rows from there on out, a bounded piece at a time, and the place after them.
+"""Reader of event files in pieces of bounded size, from a position on.
 
-Where a file is cut depends on the file alone, so that neither a restart nor the load of the machine changes which rows
-arrive together.
+The boundaries of the pieces depend only on the file, so that neither a restart nor the load of the machine changes
+which rows arrive together.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from presage.storage.text_json import is_array, read_json, read_json_lines
 
 PIECE_BYTES = 16 << 20  # of text
 PIECE_ROWS = 250_000  # of Parquet
-HEADER_BYTES = 1 << 20  # the names of a CSV file's columns fit in so many
-RECORD_BYTES = 256 << 20  # a row, or an array of JSON, that is longer is not read
+HEADER_BYTES = 1 << 20  # limit of the first line of a CSV file
+RECORD_BYTES = 256 << 20  # limit of a row, or of an array of JSON
 DECODED_ROWS = 65_536
 SHOWN_BYTES = 1_000  # of a file that cannot be read
 CSV, JSON, PARQUET = "csv", "json", "parquet"
 SUFFIXES = {".csv": CSV, ".json": JSON, ".jsonl": JSON, ".ndjson": JSON, ".parquet": PARQUET}
-# What files of other kinds begin with: their lines are not worth rejecting one by one.
+# The first bytes of other formats: reject the whole file, not each line.
 SIGNATURES = {
     b"\x1f\x8b": "it is compressed (gzip); unpack it first",
     b"PK\x03\x04": "it is an archive (zip); unpack it first",
@@ -46,15 +46,15 @@ SIGNATURES = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where in a file the next row begins: a byte of text, or a row of Parquet. Plain values, as in the cursor."""
+class FilePosition:
+    """The position of the next row in a file: a byte of text, or a row of Parquet. Plain values, as in the cursor."""
 
     file: str
     size: int
     modified: int  # nanoseconds
     at: int = 0
-    lines: int = 0  # before it
-    rows: int = 0  # records before it, rejected ones too
+    lines: int = 0  # before the position
+    rows: int = 0  # before the position, including rejected ones
     rejected: int = 0
     names: list[str] | None = None  # the columns of a CSV file
 
@@ -64,53 +64,53 @@ class Place:
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a file that arrive together. `done`: nothing of it is left; `note`: why, if that is not its end."""
+    """Rows of a file that arrive together. `done`: the file is finished; `note`: why, if before its end."""
 
     arrival: Arrival
-    place: Place
+    place: FilePosition
     done: bool
     note: str = ""
 
 
-class _Unreadable(Exception):  # noqa: N818 (a finding about a file: the others go on)
-    """Why the rest of a file cannot be read, now or later."""
+class _Unreadable(Exception):  # noqa: N818 (rejects a file, not the source)
+    """Why the rest of a file can never be read."""
 
 
-class Pieces:
-    """Reads files of a stream. A Parquet file stays open between its pieces; that is all it remembers."""
+class FileReader:
+    """Reads the files of a stream. Its only state is the open Parquet file."""
 
     def __init__(self, event_type: EventType, roots: Roots = ANYWHERE) -> None:
         self._roots = roots
         self._nulls = read_nulls(event_type.options.get("nulls"))
         self._attributes = event_type.attributes
         self._required = event_type.event_time
-        self._open: tuple[Place, _ParquetRows] | None = None
+        self._open: tuple[FilePosition, _ParquetRows] | None = None
 
-    def read(self, path: Path, kind: str, place: Place, of: DeltaFile | None = None) -> Piece:
-        """The next piece; an `OSError` if the file cannot be opened now. `of`: it is a file of a Delta table."""
+    def read(self, path: Path, kind: str, place: FilePosition, of: DeltaFile | None = None) -> Piece:
+        """The next piece; `OSError` if the file cannot be opened now. `of`: the entry of a file of a Delta table."""
         try:
-            found = os.stat(path)
-            if (found.st_size, found.st_mtime_ns) != (place.size, place.modified):
-                if not _is_begun(place):
+            status = os.stat(path)
+            if (status.st_size, status.st_mtime_ns) != (place.size, place.modified):
+                if not place.at:
                     raise FileNotFoundError(f"'{place.file}' is another by now")
                 raise _Unreadable("it was changed while it was read; the rest of it is left out")
             if place.size == 0:
                 return Piece(Arrival(place.file, self._with_rows(self._nothing(), place)), place, True)
             return self._parquet(path, place, of) if kind == PARQUET else self._text(path, kind, place)
         except FileNotFoundError:
-            # A folder that is gone may come back with all that is in it.
-            if not _is_begun(place) or not path.parent.exists():
+            # A missing folder may come back with all its files.
+            if not place.at or not path.parent.exists():
                 raise
             return self._given_up(place, "it vanished while it was read", b"")
         except (PresageError, pa.ArrowException, OSError, UnicodeDecodeError, _Unreadable) as failure:
-            # Arrow calls damage of a Parquet file so, too; what the system refuses, and may grant later, has a number.
+            # A failure of the system has a number and may pass; Arrow raises OSError without one for a damaged file.
             if isinstance(failure, OSError) and failure.errno is not None:
                 raise
             why = failure.message if isinstance(failure, PresageError) else str(failure).splitlines()[0]
             shown = b"" if kind == PARQUET else self._shown(path, place.at)
             return self._given_up(place, why, shown)
 
-    def _text(self, path: Path, kind: str, place: Place) -> Piece:
+    def _text(self, path: Path, kind: str, place: FilePosition) -> Piece:
         if place.at == 0 or (kind == CSV and place.names is None):
             head = self._bytes(path, place.at, min(HEADER_BYTES, place.size - place.at))
             if place.at == 0 and kind == JSON and is_array(head.removeprefix(BOM)):
@@ -135,16 +135,16 @@ class Pieces:
         lines = data.count(b"\n") + (data.replace(b"\r\n", b"").count(b"\r") if kind == CSV else 0)
         return self._piece(checked, place, place.at + size, lines)
 
-    def _array(self, path: Path, place: Place) -> Piece:
-        """An array has no place between its rows where it could be cut without being read from the start."""
+    def _array(self, path: Path, place: FilePosition) -> Piece:
+        """An array is read as a whole: its rows can only be found from its start."""
         if place.size > RECORD_BYTES:
             raise _Unreadable(f"it is one array of more than {RECORD_BYTES >> 20} MB; write one object on each line")
         data = self._bytes(path, 0, place.size)
         return self._piece(read_json(data, place.file, self._attributes, self._required), place, place.size, 0)
 
-    def _parquet(self, path: Path, place: Place, of: DeltaFile | None) -> Piece:
-        known, reader = self._open or (None, None)
-        if reader is None or known != place:
+    def _parquet(self, path: Path, place: FilePosition, of: DeltaFile | None) -> Piece:
+        opened_at, reader = self._open or (None, None)
+        if reader is None or opened_at != place:
             self.close()
             reader = _ParquetRows(path, place.at, self._roots)
         table = reader.read(PIECE_ROWS)
@@ -162,24 +162,18 @@ class Pieces:
             self._open[1].close()
             self._open = None
 
-    def _piece(self, checked: Checked, place: Place, at: int, lines: int, end: int | None = None) -> Piece:
+    def _piece(self, checked: Checked, place: FilePosition, at: int, lines: int, end: int | None = None) -> Piece:
         records = checked.table.num_rows + len(checked.rejected)
-        after = replace(
-            place,
-            at=at,
-            lines=place.lines + lines,
-            rows=place.rows + records,
-            rejected=place.rejected + len(checked.rejected),
-        )
+        rows, rejected = place.rows + records, place.rejected + len(checked.rejected)
+        after = replace(place, at=at, lines=place.lines + lines, rows=rows, rejected=rejected)
         done = at >= (place.size if end is None else end)
         return Piece(Arrival(place.file, self._with_rows(checked, place)), after, done)
 
-    def _given_up(self, place: Place, why: str, shown: bytes) -> Piece:
-        """What is left of a file as one rejected record."""
+    def _given_up(self, place: FilePosition, why: str, shown: bytes) -> Piece:
+        """The rest of a file as one rejected record."""
         self.close()
-        rest = (
-            f" from line {place.lines + 1} on" if place.lines else f" from row {place.rows + 1} on" * bool(place.rows)
-        )
+        by_row = f" from row {place.rows + 1} on" if place.rows else ""
+        rest = f" from line {place.lines + 1} on" if place.lines else by_row
         bad = Rejected()
         bad.add(f"the file cannot be read{rest}: {why}", readable(shown.decode("utf-8", "surrogateescape")), place.file)
         checked = Checked(self._nothing().table, bad)
@@ -192,7 +186,7 @@ class Pieces:
             return file.read(count)
 
     def _shown(self, path: Path, at: int) -> bytes:
-        """What there is to see of a file that cannot be read; nothing of one that may not be."""
+        """The beginning of an unreadable file, for the user; nothing if access is denied."""
         try:
             return self._bytes(path, at, SHOWN_BYTES)
         except (PresageError, OSError):
@@ -201,17 +195,17 @@ class Pieces:
     def _nothing(self) -> Checked:
         return Checked(attributes_schema(self._attributes).empty_table())
 
-    def _with_rows(self, checked: Checked, place: Place) -> Checked:
-        """The rows with their numbers in the file, which count rejected records too."""
-        count, known = checked.table.num_rows, checked.place
+    def _with_rows(self, checked: Checked, place: FilePosition) -> Checked:
+        """The rows with their numbers in the file; rejected records have numbers too."""
+        count, locate = checked.table.num_rows, checked.locate
         numbers = place.rows + 1 + np.arange(count)
         if checked.rejected and count:
-            assert known is not None
-            lines = np.array([_line(known(row)[1]) for row in range(count)])
+            assert locate is not None
+            lines = np.array([_line(locate(row)[1]) for row in range(count)])
             numbers += np.searchsorted(np.sort([_line(origin) for origin in checked.rejected.origins]), lines)
 
         def origin(row: int) -> tuple[str, str]:
-            raw, where = known(row) if known is not None else ("", "")
+            raw, where = locate(row) if locate is not None else ("", "")
             return raw, where if where.startswith(place.file) else f"{place.file}, row {numbers[row]}"
 
         table = checked.table.append_column(ROW, pa.array(numbers, pa.int64()))
@@ -219,13 +213,13 @@ class Pieces:
 
 
 class _ParquetRows:
-    """The rows of a Parquet file from one on, decoded little by little."""
+    """The rows of a Parquet file from a row on, decoded incrementally."""
 
     def __init__(self, path: Path, at: int, roots: Roots) -> None:
         self._open = ExitStack()
         opened = self._open.enter_context(roots.opened(path))
-        with self._open.pop_all() as failing:  # closes it if what follows fails
-            # The old 96-bit times of Spark hold years that nanoseconds do not.
+        with self._open.pop_all() as failing:  # closes the file if the next line fails
+            # Spark's old INT96 times hold years that nanoseconds do not.
             self._file = open_data(opened, coerce_int96_timestamp_unit="us")
             self._open = failing.pop_all()
         self.rows: int = self._file.metadata.num_rows
@@ -245,7 +239,7 @@ class _ParquetRows:
             parts.append(part)
             have += part.num_rows
         table = pa.concat_tables(parts)
-        # A slice of a table without columns has as many rows as one asks for.
+        # The length of a slice of a table without columns is not limited to its rows.
         count = min(count, table.num_rows)
         self._rest = table.slice(count)
         return table.slice(0, count)
@@ -255,8 +249,8 @@ class _ParquetRows:
         self._open.close()
 
 
-def _begun(head: bytes, kind: str, place: Place) -> Place:
-    """The place of the first row, behind a byte order mark or the names of columns."""
+def _begun(head: bytes, kind: str, place: FilePosition) -> FilePosition:
+    """The position of the first row, after a byte order mark or the header."""
     for signature, why in SIGNATURES.items():
         if place.at == 0 and head.startswith(signature):
             raise _Unreadable(why)
@@ -268,10 +262,6 @@ def _begun(head: bytes, kind: str, place: Place) -> Place:
     if header.size >= len(head) and place.at + len(head) < place.size:
         raise _Unreadable("its first line does not end")
     return replace(place, at=place.at + header.size, lines=place.lines + header.lines, names=header.names)
-
-
-def _is_begun(place: Place) -> bool:
-    return place.at > 0
 
 
 def _line(origin: str) -> int:

@@ -1,7 +1,7 @@
-"""`source = 'files'`: a folder that grows, each of its files once; and Delta tables, by their versions.
+"""`source = 'files'`: the files of a growing folder, each once; and Delta tables, version by version.
 
-What has been taken is known by name: the log keeps the names, and this object one Arrow array of them. A folder is
-listed again only when it has changed, and seldom enough that listing takes a tenth of the time at most.
+The names of finished files are in the log, and here in one Arrow array. A folder is listed only when it has changed,
+and for at most a tenth of the time.
 """
 
 from __future__ import annotations
@@ -23,30 +23,28 @@ from presage.errors import PresageError
 from presage.model.catalog import EventType
 from presage.model.paths import ANYWHERE, Roots
 from presage.model.time import parse_duration
-from presage.sources.file_reader import PARQUET, PIECE_BYTES, PIECE_ROWS, SUFFIXES, Piece, Pieces, Place
+from presage.sources.file_reader import PARQUET, PIECE_BYTES, PIECE_ROWS, SUFFIXES, FilePosition, FileReader, Piece
 from presage.sources.followed_tables import FollowedTable, Position
-from presage.sources.source import PAUSE
+from presage.sources.source import PAUSE, Source
 from presage.storage import Arrival, Cursor, Delivery, Taken
 from presage.storage.delta_folder import is_delta, not_a_part
 
 SETTLE = "1 sec"
-# A file that was changed so long before now (and `settle`) is not waited for: clocks of file servers go wrong by less.
+# A file whose last change is this old (plus `settle`) is read at once: clocks of file servers deviate by less.
 LONG_AGO = 60.0
 FILES_AT_ONCE = 1_000
-LISTING_SHARE = 10  # of the time between two listings, the part that one may take is one in so many
-LIST_ANYWAY_SECONDS = 60.0  # for file systems that do not tell when a folder has changed
-RECENT = 1_000  # files that are watched after they were taken
-MOST_NOTES = 10
+LISTING_SHARE = 10  # listing takes at most 1/10 of the time
+LIST_ANYWAY_SECONDS = 60.0  # for file systems that do not update the time of a folder
+RECENT = 1_000  # finished files that are watched for changes
 TRY_AGAIN_SECONDS = 5.0
 MOST_SHOWN = 100
 IGNORED_STARTS, IGNORED_ENDS = (".", "_"), (".tmp", ".part")
 
 
-class FilesSource:
-    """`resolve` gives the real path of one that a statement names, or refuses it; `taken`: files that are done with."""
+class FilesSource(Source):
+    """`resolve` returns the real path of one in a statement, or refuses it; `taken`: the finished files."""
 
     name = "files"
-    finished = False
 
     def __init__(
         self,
@@ -56,43 +54,40 @@ class FilesSource:
         clock: Callable[[], float] = time.monotonic,
         roots: Roots = ANYWHERE,
     ) -> None:
+        super().__init__()
         options = event_type.options
         self._path = options["path"]
         self._format = options.get("format")
         self._pattern = options.get("pattern", "*")
         self._by_time = options.get("order", "name") == "time"
         self._settle = (parse_duration(options.get("settle", SETTLE)) or 0) / 1e6
-        # Alternatives of one step must be judged against those of the arrivals before.
+        # One at a time for a probabilistic stream: rows are checked against those of earlier arrivals.
         self._arrivals = FILES_AT_ONCE if event_type.probabilistic is None else 1
         self._resolve = resolve
         self._clock = clock
         self._roots = roots
-        self._pieces = Pieces(event_type, roots)
-        self._tables: dict[str, FollowedTable] = {}  # by the name of their folders below this one
-        self._taken = [_one(taken["partition"])]
+        self._reader = FileReader(event_type, roots)
+        self._tables: dict[str, FollowedTable] = {}  # by folder below this one
+        self._taken = [pa.array([], pa.string()), *taken["partition"].chunks]
         last = taken.slice(max(0, taken.num_rows - RECENT))
         modified = last["modified"].cast(pa.int64()).to_pylist()
-        self._recent = dict(
-            zip(last["partition"].to_pylist(), zip(last["size"].to_pylist(), modified, strict=True), strict=True)
-        )
-        self._ready: deque[Place] = deque()
-        self._is_within = False  # a file of which a part is brought
-        # Files that may still grow: what was seen of each, and when that was first so.
+        states = zip(last["size"].to_pylist(), modified, strict=True)
+        self._recent = dict(zip(last["partition"].to_pylist(), states, strict=True))
+        self._ready: deque[FilePosition] = deque()
+        self._is_within = False  # a file is partly delivered
+        # Files that may still grow: size and time of the last change, and since when they are the same.
         self._growing: dict[str, tuple[int, int, float]] = {}
-        self._refused: dict[str, float] = {}  # when a file that could not be opened is tried again
-        self._listed: tuple[int, float] | None = None  # when the folder had changed, and when it was listed
-        self.why = ""
-        self.pause = PAUSE
-        self.notes: list[str] = []
+        self._refused: dict[str, float] = {}  # when to retry files that could not be opened
+        self._listed: tuple[int, float] | None = None  # the folder's last change, and when it was listed
 
     def read(self, cursor: Cursor | None) -> Delivery | None:
         begun = cursor["file"] if cursor is not None else None
-        place = Place(**begun) if begun is not None else None
+        place = FilePosition(**begun) if begun is not None else None
         positions = (cursor or {}).get("tables", {})
         if place is None and not self._ready:
             self._look(positions)
         elif place is not None and not self._tables:
-            self._know_again(positions, place)
+            self._restore_tables(positions, place)
         waiting = iter(list(islice(self._ready, self._arrivals)))
         arrivals: list[Arrival] = []
         taken: list[Taken] = []
@@ -121,7 +116,7 @@ class FilesSource:
         names = {part.partition for part in taken}
         tables = {name: table.after(positions.get(name), names) for name, table in self._tables.items()}
         tables = {**positions, **{name: position for name, position in tables.items() if position is not None}}
-        # A version that only rewrites is a step, too: its entry in the log will not be there for ever.
+        # A version that only rewrites files advances the cursor, too: its log entry will be deleted one day.
         if not taken and place is None and tables == positions:
             return None
         done = (cursor["files"] if cursor is not None else 0) + len(taken)
@@ -148,7 +143,7 @@ class FilesSource:
         return len(self._ready) + len(self._growing) + self._is_within
 
     def close(self) -> None:
-        self._pieces.close()
+        self._reader.close()
 
     def position(self, cursor: Cursor | None) -> str:
         if cursor is None:
@@ -161,14 +156,14 @@ class FilesSource:
         ]
         return f"{cursor['files']} files{inside}{''.join(tables)}"
 
-    def _piece(self, place: Place) -> Piece:
+    def _piece(self, place: FilePosition) -> Piece:
         table = self._table_of(place.file)
         if table is None:
-            return self._pieces.read(self._folder() / place.file, self._kind(place.file), place)
+            return self._reader.read(self._folder() / place.file, self._kind(place.file), place)
         path = table.path(place.file)
         if not path.exists():
             raise table.gap(place.file)
-        return self._pieces.read(path, PARQUET, place, table.pending[place.file])
+        return self._reader.read(path, PARQUET, place, table.pending[place.file])
 
     def _table_of(self, name: str) -> FollowedTable | None:
         return next((table for table in self._tables.values() if name in table.pending), None)
@@ -182,7 +177,7 @@ class FilesSource:
         return self._format or SUFFIXES[os.path.splitext(name)[1].lower()]
 
     def _look(self, positions: dict[str, Position]) -> None:
-        """Find files that are ready to be read."""
+        """Find files to read."""
         now, folder = self._clock(), self._folder()
         self.pause = max(PAUSE, min(self._settle, 1.0) / 2) if self._growing else PAUSE
         try:
@@ -203,7 +198,7 @@ class FilesSource:
         self._watch(folder)
 
     def _look_at_tables(self, positions: dict[str, Position], begun: str | None = None) -> None:
-        """Find files of tables; the one that is begun is not to be begun again."""
+        """Find files of tables, except the one that is partly read."""
         taken: set[str] = set()
 
         def is_taken(name: str) -> bool:
@@ -214,8 +209,8 @@ class FilesSource:
             table.look(positions.get(name), is_taken)
             self._ready.extend(table.place(each) for each in table.pending if each != begun)
 
-    def _know_again(self, positions: dict[str, Position], begun: Place) -> None:
-        """After a restart within a file of a table: its log says how the file is read."""
+    def _restore_tables(self, positions: dict[str, Position], begun: FilePosition) -> None:
+        """After a restart inside a file of a table: how to read the file is in the table's log."""
         if any(not name or begun.file.startswith(f"{name}/") for name in positions):
             folder = self._folder()
             self._tables = {name: FollowedTable(name, folder / name, self._roots) for name in positions}
@@ -224,11 +219,11 @@ class FilesSource:
     def _must_list(self, changed: int, now: float) -> bool:
         if self._listed is None or changed != self._listed[0] or now - self._listed[1] > LIST_ANYWAY_SECONDS:
             return True
-        # A second change within the grain of the file system's clock leaves the same time.
+        # Two changes within the resolution of the file system's clock have the same time.
         return time.time_ns() - changed < 2_000_000_000 or any(again <= now for again in self._refused.values())
 
     def _list(self, folder: Path, changed: int, now: float) -> None:
-        """Note all files that were not taken; they are looked at one by one until they have settled."""
+        """Find all unfinished files; each is polled until it is stable for `settle`."""
         not_a_part(folder)
         with os.scandir(folder) as entries:
             wanted = [entry for entry in entries if self._is_wanted(entry.name)]
@@ -256,61 +251,53 @@ class FilesSource:
             return False
         return self._pattern == "*" or fnmatch.fnmatchcase(name, self._pattern)
 
-    def _settled(self, folder: Path, name: str, now: float) -> Place | None:
-        """The beginning of a file, if it has been the same for long enough."""
+    def _settled(self, folder: Path, name: str, now: float) -> FilePosition | None:
+        """The beginning of a file, if it has been stable for long enough."""
         try:
-            found = os.lstat(folder / name)
-            if stat.S_ISLNK(found.st_mode):
-                found = os.stat(self._resolve(str(folder / name)))
+            status = os.lstat(folder / name)
+            if stat.S_ISLNK(status.st_mode):
+                status = os.stat(self._resolve(str(folder / name)))
         except (OSError, PresageError) as failure:
             del self._growing[name]
             if not isinstance(failure, FileNotFoundError):
-                self._note(f"'{_shown(name)}' is left alone: {_said(failure)}")
+                self.note(f"'{_shown(name)}' is left alone: {_text_of(failure)}")
             return None
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             del self._growing[name]
             return None
         size, modified, since = self._growing[name]
-        if (size, modified) != (found.st_size, found.st_mtime_ns):
-            self._growing[name] = (found.st_size, found.st_mtime_ns, now)
+        if (size, modified) != (status.st_size, status.st_mtime_ns):
+            self._growing[name] = (status.st_size, status.st_mtime_ns, now)
             since = now
-        old = time.time() - found.st_mtime_ns / 1e9 > LONG_AGO + self._settle
+        old = time.time() - status.st_mtime_ns / 1e9 > LONG_AGO + self._settle
         if now - since < self._settle and not old:
             return None
         del self._growing[name]
         self._refused.pop(name, None)
-        return Place(name, found.st_size, found.st_mtime_ns)
+        return FilePosition(name, status.st_size, status.st_mtime_ns)
 
-    def _refuse(self, place: Place, failure: OSError) -> None:
-        """Leave a file for later that cannot be opened now."""
+    def _refuse(self, place: FilePosition, failure: OSError) -> None:
+        """Retry later a file that cannot be opened now."""
         self._ready.remove(place)
         self._listed = None
         if not isinstance(failure, FileNotFoundError):
             self._refused[place.file] = self._clock() + TRY_AGAIN_SECONDS
-            self._note(f"'{_shown(place.file)}' cannot be read and is tried again: {_said(failure)}")
+            self.note(f"'{_shown(place.file)}' cannot be read and is tried again: {_text_of(failure)}")
 
     def _watch(self, folder: Path) -> None:
-        """Say so if a file was changed after it was taken."""
+        """Note finished files that have changed."""
         for name, (size, modified) in [*self._recent.items()]:
             try:
-                found = os.stat(folder / name)
+                status = os.stat(folder / name)
             except OSError:
-                continue  # it was moved away, as it may be
-            if (found.st_size, found.st_mtime_ns // 1_000) != (size, modified):
+                continue  # finished files may be moved away
+            if (status.st_size, status.st_mtime_ns // 1_000) != (size, modified):
                 del self._recent[name]
-                self._note(f"'{_shown(name)}' was changed after it was taken; it is not read again")
+                self.note(f"'{_shown(name)}' was changed after it was taken; it is not read again")
 
     def _note_left(self, what: str, names: Collection[str]) -> None:
         if names:
-            self._note(f"files {what} are left alone, '{_shown(min(names))}' for example")
-
-    def _note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes = [*self.notes[1 - MOST_NOTES :], text]
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays([pa.array([], pa.string()), *column.chunks])
+            self.note(f"files {what} are left alone, '{_shown(min(names))}' for example")
 
 
 def _is_text(name: str) -> bool:
@@ -326,8 +313,8 @@ def _not_there(folder: Path, failure: OSError) -> str:
         return f"the folder '{folder}' does not exist"
     if isinstance(failure, NotADirectoryError):
         return f"'{folder}' is not a folder"
-    return f"the folder '{folder}' cannot be read: {_said(failure)}"
+    return f"the folder '{folder}' cannot be read: {_text_of(failure)}"
 
 
-def _said(failure: Exception) -> str:
+def _text_of(failure: Exception) -> str:
     return failure.message if isinstance(failure, PresageError) else getattr(failure, "strerror", None) or str(failure)

@@ -1,8 +1,8 @@
-"""Delta tables that a files source follows: which of their files hold new events, version by version.
+"""Delta tables that a files source follows, version by version.
 
-A table begins with the files of the version that is its newest then; of each later version those files are taken that
-add rows. What is rewritten without a change of its data, by a compaction for example, is skipped. The position of a
-table is a version, part of the source's cursor: `whole` says that all files of that version are taken.
+The source begins with the files of the version that is the newest then; of each later version it reads the files that
+add rows. Rewrites without a change of data, such as compactions, are skipped. The position of a table, in the source's
+cursor, is a version; `whole` says that all files of that version are read.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from typing import Any
 
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
-from presage.sources.file_reader import Place
+from presage.sources.file_reader import FilePosition
 from presage.storage.delta_folder import DeltaFile, DeltaFolder, Snapshot
 
-Position = dict[str, Any]  # version, whole, table: what tells it from another
-# Whether a file of that name was taken.
+Position = dict[str, Any]  # version, whole, table (its id)
+# Whether a file of that name is finished.
 IsTaken = Callable[[str], bool]
 
 
 @dataclass
 class FollowedTable:
-    """`name`: the table's folder below the one that is watched, empty for that itself."""
+    """`name`: the table's folder below the watched one; empty for the watched folder itself."""
 
     name: str
     folder: Path
     roots: Roots
-    pending: dict[str, DeltaFile] = field(default_factory=dict)  # by name, with the table's folder in front
-    during: Position | None = None  # where the table is until all of them are taken
-    target: Position | None = None  # and then
-    # The files of the newest version when it was last asked for: to catch up costs one look at the log, not many.
+    pending: dict[str, DeltaFile] = field(default_factory=dict)  # files to read, by path below the watched folder
+    during: Position | None = None  # the position until all of them are read
+    target: Position | None = None  # the position afterwards
+    # The files of the newest version, cached: catching up reads the log once.
     known: dict[str, DeltaFile] = field(default_factory=dict)
     known_at: int = -1
     identity: str = ""
 
     def look(self, position: Position | None, is_taken: IsTaken) -> None:
-        """Find the files of the next version that has some, if all that were found before are taken."""
+        """Find the files of the next version that adds some, if no file is pending."""
         if self.pending:
             return
         delta = DeltaFolder(self.folder, self.roots)
@@ -64,23 +64,23 @@ class FollowedTable:
             self._expect(self._added(delta, version), is_taken, {"version": version - 1, "whole": True}, version)
 
     def after(self, position: Position | None, taken: Collection[str]) -> Position | None:
-        """Its position when these files are taken, too."""
+        """The position when these files are read, too."""
         if self.target is None:
             return position
         return self.during if self.pending.keys() - taken else self.target
 
     def settle(self, taken: Collection[str]) -> None:
-        """These files are taken."""
+        """These files are finished."""
         for name in [*self.pending.keys() & taken]:
             del self.pending[name]
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> FilePosition:
         """The beginning of a file."""
         try:
-            found = os.stat(self.path(name))
+            status = os.stat(self.path(name))
         except FileNotFoundError:
             raise self.gap(name) from None
-        return Place(name, found.st_size, found.st_mtime_ns)
+        return FilePosition(name, status.st_size, status.st_mtime_ns)
 
     def path(self, name: str) -> Path:
         return DeltaFolder(self.folder, self.roots).path(self.pending[name].name)
@@ -92,15 +92,15 @@ class FollowedTable:
     def _expect(self, files: list[DeltaFile], is_taken: IsTaken, during: Position, version: int) -> None:
         named = {f"{self.name}/{file.name}" if self.name else file.name: file for file in files}
         self.pending = {name: file for name, file in named.items() if not is_taken(name)}
-        named_by = {"table": self.identity}
-        self.during, self.target = {**during, **named_by}, {"version": version, "whole": True, **named_by}
+        identity = {"table": self.identity}
+        self.during, self.target = {**during, **identity}, {"version": version, "whole": True, **identity}
 
-    def _check_same(self, position: Position | None, found: Snapshot, newest: int) -> None:
-        """A table that was made anew in the folder has versions of the same numbers, with other rows."""
-        self.identity = found.table
-        known = position or {}
-        if known.get("table", self.identity) != self.identity or newest < known.get("version", -1):
-            raise error("TABLE_GAP", path=self.folder, what=f"version {known['version']}: another table is there now")
+    def _check_same(self, position: Position | None, snapshot: Snapshot, newest: int) -> None:
+        """Raise an error if another table, with the same version numbers, has replaced this one in the folder."""
+        self.identity = snapshot.table
+        before = position or {}
+        if before.get("table", self.identity) != self.identity or newest < before.get("version", -1):
+            raise error("TABLE_GAP", path=self.folder, what=f"version {before['version']}: another table is there now")
 
     def _added(self, delta: DeltaFolder, version: int) -> list[DeltaFile]:
         commit = delta.commit(version)
@@ -108,13 +108,13 @@ class FollowedTable:
             raise error("TABLE_GAP", path=self.folder, what=f"version {version}")
         if commit.changes:
             raise error("TABLE_CHANGED", path=self.folder, version=version, operation=commit.operation)
-        known = self.known
-        # What is compacted by now, or whose columns may have had other names then, only that version knows.
-        if any(name not in known or known[name].columns is not None for name in commit.added):
-            known = {file.name: file for file in delta.snapshot(version).files}
-        return [known[name] for name in commit.added]
+        files = self.known
+        # Files that are compacted by now, or whose columns may have been renamed, must be looked up in that version.
+        if any(name not in files or files[name].columns is not None for name in commit.added):
+            files = {file.name: file for file in delta.snapshot(version).files}
+        return [files[name] for name in commit.added]
 
     def _was_read_as_files(self, delta: DeltaFolder, is_taken: IsTaken) -> bool:
-        """Whether files of it were taken before tables were followed: then it goes on from them, by its versions."""
+        """Whether an earlier version of Presage read its files as plain files: then it continues by versions."""
         first = delta.commit(0)
         return first is not None and any(is_taken(f"{self.name}/{n}" if self.name else n) for n in first.added)

@@ -1,8 +1,8 @@
-"""Messages in, each with its part and number in the source; checked rows out, and of the others why and where.
+"""Parser of messages, JSON or CSV, with their partitions and offsets.
 
-Every message comes with a line feed behind it: as a column holds its values one after the other, those of a batch are
-one text with a line for each, which Arrow reads as a whole where it lies. Where that does not work, for a poison
-message among them for example, only the block that holds it is read again, message by message.
+Every message ends with a line feed. The values of an Arrow column are contiguous, so a batch is one text with a line
+for each message, which Arrow parses at once without a copy. If that fails, because of a poison message for example,
+only its block is parsed again, message by message.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from presage.storage.ingest import Rejected, check_mappings, check_table, join
 from presage.storage.text_csv import check_fields, is_broken, read_fields, read_rows, readable, to_table
 from presage.storage.text_json import read_objects
 
-BLOCK = 4_096  # messages that are read again together when one of them is poison
+BLOCK = 4_096  # messages that are parsed one by one if one of them is poison
 LINE = "line"
 MESSAGES = pa.schema([(PART, pa.string()), (ROW, pa.int64()), (LINE, pa.binary())])
 LINE_FEED, BEGIN, END = b"\n{}"
-Place = Callable[[int], tuple[str, str]]
+Locate = Callable[[int], tuple[str, str]]
 
 
 class Reader:
-    """Reads messages that tell `attributes`, of which `required` must be there. `columns`: the fields of a CSV message,
+    """Parses messages with `attributes`, of which `required` must not be null. `columns`: the fields of a CSV message,
     in order; None: the messages are JSON. `nulls`: texts of fields that mean null."""
 
     def __init__(
@@ -62,19 +62,19 @@ class Reader:
         return join(parts)
 
     def _plainly(self, messages: pa.Table) -> Checked | None:
-        """All messages, of one chunk, at once; None if one of them must be looked at closer."""
+        """All messages, of one chunk, at once; None if they must be parsed one by one."""
         values = messages[LINE].chunk(0)
         if values.null_count:
             return None
         try:
-            values.cast(pa.string())  # says whether it is UTF-8
+            values.cast(pa.string())  # fails if it is not UTF-8
         except pa.ArrowInvalid:
             return None
         text, ends = _text(values)
         letters = np.frombuffer(text, np.uint8)
         if np.count_nonzero(letters == LINE_FEED) != len(values):
             return None  # a message of several lines
-        place = self._place(messages)
+        locate = self._locate(messages)
         if self._columns is None:
             lengths = np.diff(ends)
             if lengths.min() < len("{}\n") or not (
@@ -84,25 +84,25 @@ class Reader:
             table = read_objects(text, len(values), int(lengths.max()), self._attributes)
             if table is None:
                 return None
-            checked = check_table(self._attributes, self._required, table, origin=lambda row: place(row)[1])
+            checked = check_table(self._attributes, self._required, table, origin=lambda row: locate(row)[1])
         else:
             fields = read_fields(text.to_pybytes(), self._columns)
             if fields is None or fields.num_rows != len(values):
                 return None
-            checked = check_fields(fields, self._attributes, self._required, place, self._nulls)
+            checked = check_fields(fields, self._attributes, self._required, locate, self._nulls)
         if checked.rejected:
             return None
         table = checked.table.append_column(ROW, messages[ROW]).append_column(PART, messages[PART].cast(pa.string()))
-        return Checked(table, checked.rejected, checked.ignored, place)
+        return Checked(table, checked.rejected, checked.ignored, locate)
 
     def _carefully(self, messages: pa.Table) -> Checked:
         """The same messages one by one."""
-        place = self._place(messages)
+        locate = self._locate(messages)
         rows: list[Any] = []
         places: list[tuple[str, str]] = []
         bad = Rejected()
         for i, (part, number, line) in enumerate(zip(*(c.to_pylist() for c in messages.columns), strict=True)):
-            raw, origin = place(i)
+            raw, origin = locate(i)
             try:
                 row = self._row(None if line is None else line[:-1])
             except ValueError as broken:
@@ -123,7 +123,7 @@ class Reader:
         return whole
 
     def _row(self, value: bytes | None) -> Any:
-        """What a message says; a `ValueError` if it cannot be read as a row at all."""
+        """The row of a message; `ValueError` if it is none."""
         if value is None:
             raise ValueError("the message has no value")
         text = value.decode("utf-8", errors="surrogateescape")
@@ -147,18 +147,16 @@ class Reader:
         return dict(zip(self._columns, (field or None for field in lines[0]), strict=True))
 
     @staticmethod
-    def _place(messages: pa.Table) -> Place:
-        """Raw text and origin, by the row's number among the messages."""
-
-        def place(row: int) -> tuple[str, str]:
+    def _locate(messages: pa.Table) -> Locate:
+        def locate(row: int) -> tuple[str, str]:
             part, number, line = (column[row].as_py() for column in messages.columns)
             return readable((line or b"")[:-1].decode("utf-8", "surrogateescape")), f"{part}:{number}"
 
-        return place
+        return locate
 
 
 def _text(values: pa.Array) -> tuple[pa.Buffer, npt.NDArray[np.int64]]:
-    """The bytes of all values, where they lie, and where in them each ends, with a zero before."""
+    """The bytes of all values without a copy, and the end of each value, after a zero."""
     wide = pa.types.is_large_binary(values.type)
     _, places, data = values.buffers()
     ends = np.frombuffer(places, np.int64 if wide else np.int32)[values.offset : values.offset + len(values) + 1]

@@ -1,7 +1,7 @@
-"""`source = 'mqtt'`: messages of a broker in, deliveries out; in between they lie in a spool of the home.
+"""`source = 'mqtt'`: messages of a broker, by way of a spool in the home.
 
-A broker forgets a message once it is acknowledged and cannot be asked again. So the cursor is a place in the spool, and
-what is in the log is deleted from it.
+A broker deletes a message once it is acknowledged. So messages are spooled first; the cursor is a number in the spool,
+and messages that are in the log are deleted from it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from presage.declarations.permissions import MQTT_PORT, MQTT_TLS_PORT
 from presage.errors import PresageError
 from presage.logging import WARNING, tell
+from presage.model.arrow import to_arrow
 from presage.model.catalog import EventType
 from presage.model.permissions import Grant, Permissions
 from presage.model.time import parse_duration
+from presage.sources.messages import MESSAGES, Reader
 from presage.sources.mqtt_client import Client, PahoClient, Settings
-from presage.sources.mqtt_messages import Messages
 from presage.sources.receiver import TRY_AGAIN_SECONDS, Receiver
-from presage.sources.source import PAUSE
-from presage.sources.spool import Spool
-from presage.storage import Arrival, Cursor, Delivery
+from presage.sources.source import Source
+from presage.sources.spool import Message, Spool
+from presage.storage import PART, ROW, Arrival, Checked, Cursor, Delivery
+from presage.storage.columns import attributes_schema
 from presage.storage.home import Home
+from presage.storage.text_csv import read_nulls
 
 FOLDER = "spool"
 NOTE = "subscribed"
@@ -37,12 +43,11 @@ TLS_FILES = ("ca", "cert", "key")
 JOIN_SECONDS = 10.0
 
 
-class MqttSource:
-    """`generation`: of the stream, so that one declared anew under its name has another spool and another session.
-    `resolve`: the real path of a file that an option names."""
+class MqttSource(Source):
+    """`generation`: of the stream; one that is created again has another spool and another session. `resolve`: the real
+    path of a file in an option."""
 
     name = "mqtt"
-    finished = False
 
     def __init__(
         self,
@@ -53,6 +58,7 @@ class MqttSource:
         permissions: Permissions,
         make: Callable[[Settings, Grant], Client] | None = None,
     ) -> None:
+        super().__init__()
         options = event_type.options
         grant = permissions.of(f"stream '{event_type.name}'")
         default = f"presage-{home.id[:8]}-{generation}"
@@ -65,11 +71,8 @@ class MqttSource:
         self._client = (make or PahoClient)(settings, grant)
         self._receiver = Receiver(self._spool, self._client.acknowledge, settings.inflight)
         self._next = 0
-        self.why = ""
-        self.pause = PAUSE
-        self.notes: list[str] = []
         stopped = threading.Event()
-        # The thread holds no more than it writes with: a source that nobody holds is stopped.
+        # The thread has no reference to the source: one that is garbage-collected is stopped.
         arguments = (self._receiver, stopped)
         writer = threading.Thread(target=_write, args=arguments, name=f"presage-spool-{event_type.name}", daemon=True)
         self._end = weakref.finalize(self, _stop, self._client, self._receiver, self._spool, stopped, writer)
@@ -104,7 +107,7 @@ class MqttSource:
 
 
 def settings_of(options: Mapping[str, str], client: str, resolve: Callable[[str], Path]) -> Settings:
-    """What the options of a stream say; `client`: the name of the session if they do not."""
+    """Settings from the options of a stream. `client`: the default name of the session."""
     tls = options.get("tls", "false").lower() == "true"
     files = {n: str(resolve(options[f"tls_{n}"])) for n in TLS_FILES if f"tls_{n}" in options}
     return Settings(
@@ -129,8 +132,8 @@ def _write(receiver: Receiver, stopped: threading.Event) -> None:
                 stopped.wait(TRY_AGAIN_SECONDS)
         except (OSError, PresageError) as failure:
             if str(failure) != receiver.why:
-                told = "messages cannot be kept and are not acknowledged: {why}"
-                tell(WARNING, "SPOOL_FAILED", told, why=failure)
+                text = "messages cannot be spooled and are not acknowledged: {why}"
+                tell(WARNING, "SPOOL_FAILED", text, why=failure)
             receiver.why = str(failure)
             stopped.wait(TRY_AGAIN_SECONDS)
 
@@ -142,3 +145,40 @@ def _stop(client: Client, receiver: Receiver, spool: Spool, stopped: threading.E
     if threading.current_thread() is not writer:
         writer.join(JOIN_SECONDS)
     spool.close()
+
+
+Numbered = list[tuple[int, Message]]
+
+
+class Messages:
+    """Parses the messages of a stream. The options `topic_as` and `received_as` name attributes for the topic and the
+    time of arrival."""
+
+    def __init__(self, event_type: EventType) -> None:
+        options = event_type.options
+        self._type = event_type
+        self._topic, self._received = options.get("topic_as"), options.get("received_as")
+        sent = tuple(a for a in event_type.attributes if a.name not in (self._topic, self._received))
+        columns = [a.name for a in sent] if options.get("format", "json") == "csv" else None
+        required = None if event_type.event_time == self._received else event_type.event_time
+        self._reader = Reader(sent, required, columns, read_nulls(options.get("nulls")))
+
+    def read(self, messages: Numbered) -> Checked:
+        """Rows in the order of the messages, with their ascending numbers."""
+        numbers = np.array([number for number, _ in messages], np.int64)
+        topics, payloads = [m.topic for _, m in messages], [m.payload + b"\n" for _, m in messages]
+        checked = self._reader.read(pa.table([topics, numbers, payloads], schema=MESSAGES))
+        valid = [messages[i][1] for i in np.searchsorted(numbers, checked.table[ROW].to_numpy())]
+        return Checked(self._whole(checked.table, valid), checked.rejected, checked.ignored, checked.locate)
+
+    def _whole(self, table: pa.Table, messages: list[Message]) -> pa.Table:
+        """The rows with all attributes of the stream, and their numbers."""
+        columns = {name: table[name] for name in table.column_names}
+        if self._topic is not None:
+            columns[self._topic] = table[PART]
+        if self._received is not None:
+            kind = to_arrow(next(a.type for a in self._type.attributes if a.name == self._received))
+            columns[self._received] = pa.array([m.at for m in messages], pa.int64()).cast(kind)
+        schema = attributes_schema(self._type.attributes)
+        rows = pa.table([columns[name] for name in schema.names], schema=schema)
+        return rows.append_column(ROW, table[ROW])

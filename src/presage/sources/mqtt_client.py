@@ -1,8 +1,8 @@
-"""Options of an MQTT source in, a connection that is kept up out. The only file that knows paho-mqtt.
+"""The MQTT client, with paho-mqtt. No other module uses paho-mqtt.
 
-The session outlives the connection: the broker keeps what is published meanwhile, and sends again what was not
-acknowledged. paho connects anew by itself, with growing pauses; what it meets is told in words. It does so after an
-`OSError` alone: whatever may pass is one.
+The session outlives the connection: the broker stores what is published in the meantime, and sends again what was not
+acknowledged. paho reconnects by itself, with growing pauses, but only after an `OSError`: every failure that may pass
+must be one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST_PAUSE = 30
 
 @dataclass(frozen=True)
 class Settings:
-    """Where to connect, and as whom; what is secret is a name, which is looked up for each connection."""
+    """Where to connect, and as whom. Secrets are names, which are looked up for each connection."""
 
     host: str
     port: int
@@ -39,18 +39,18 @@ class Settings:
     password: str | None = None
     tls: bool = False
     tls_files: Mapping[str, str] | None = None  # ca, cert, key
-    note: Path | None = None  # a file that is there once the broker has confirmed the subscription
+    note: Path | None = None  # a file that exists once the broker has confirmed the subscription
 
 
 class Listener(Protocol):
-    """Who is told what happens, by the client's own thread."""
+    """Callbacks, called by the client's thread."""
 
     def begin(self, same_session: bool) -> None: ...
     def take(self, message: Message, again: bool) -> None: ...
 
 
 class Client(Protocol):
-    """A connection. `why`: what keeps it from listening now; empty while it does."""
+    """A connection. `why`: why it is not listening; empty while it is."""
 
     why: str
 
@@ -75,7 +75,7 @@ class PahoClient:
             manual_ack=True,
         )
         self._client.reconnect_delay_set(1, LONGEST_PAUSE)
-        # paho would look the name up and connect to any of its addresses; it has no public way to be given a socket.
+        # paho would connect to any address of the name; it has no public way to be given a socket.
         self._client._create_socket_connection = self._connect
         if settings.tls:
             _use_files(self._client, settings.tls_files or {})
@@ -85,33 +85,33 @@ class PahoClient:
 
         def connected(_: Any, __: Any, flags: Any, reason: Any, *___: Any) -> None:
             if reason.is_failure:
-                self._say(f"refuses the connection: {reason}")
+                self._set_why(f"refuses the connection: {reason}")
                 return
             listener.begin(flags.session_present)
             self.why = ""
-            # The session of the broker may remember it: it may also have lost it before it came, or be of another time.
+            # The broker's session may have lost the subscription: subscribe again.
             if settings.version == "5":
                 client.subscribe(settings.topic, options=_subscription())
-            # Here a second subscription would bring retained messages again.
+            # In version 3.1.1 a second subscription would bring retained messages again.
             elif not (flags.session_present and settings.note is not None and settings.note.exists()):
                 client.subscribe(settings.topic, qos=1)
 
         def subscribed(_: Any, __: Any, ___: Any, reasons: Any, *____: Any) -> None:
             refused = [str(reason) for reason in reasons if reason.is_failure]
             if refused:
-                self._say(f"refuses the topic '{settings.topic}': {refused[0]}")
+                self._set_why(f"refuses the topic '{settings.topic}': {refused[0]}")
             elif settings.note is not None:
-                # On a full disk it is not there: the next connection subscribes once more, which only repeats what is
-                # retained. An error here would end the client's thread.
+                # On a full disk: the next connection subscribes once more, which only repeats retained messages. An
+                # error here would end the client's thread.
                 with suppress(OSError):
                     settings.note.touch()
 
         def disconnected(_: Any, __: Any, ___: Any, reason: Any, *____: Any) -> None:
             if not self.why:
-                self._say(f"has ended the connection: {reason}")
+                self._set_why(f"has ended the connection: {reason}")
             elif self.why == self._unanswered:
                 hint = "" if settings.tls else "; if it expects TLS, declare the stream with tls = 'true'"
-                self._say(f"ends the connection without a word ({reason}){hint}")
+                self._set_why(f"ends the connection without a word ({reason}){hint}")
 
         def came(_: Any, __: Any, message: Any) -> None:
             try:
@@ -119,8 +119,8 @@ class PahoClient:
             except UnicodeDecodeError:
                 topic = "a topic that is not UTF-8"
             packet = int(message.mid) if message.qos else 0
-            made = Message(topic, bytes(message.payload), packet, time.time_ns() // 1_000)
-            listener.take(made, bool(message.dup))
+            received = Message(topic, bytes(message.payload), packet, time.time_ns() // 1_000)
+            listener.take(received, bool(message.dup))
 
         client.on_connect, client.on_subscribe, client.on_disconnect = connected, subscribed, disconnected
         client.on_pre_connect = lambda *_: self._log_in()
@@ -156,11 +156,11 @@ class PahoClient:
 
     def _explain(self, failure: BaseException | None) -> None:
         if isinstance(failure, PermissionError) and isinstance(failure.__cause__, PresageError):
-            self.why = self._grant.masked(str(failure))  # the broker has not been asked
+            self.why = self._grant.masked(str(failure))  # refused before connecting
         else:
-            self._say(f"cannot be reached: {failure}")
+            self._set_why(f"cannot be reached: {failure}")
 
-    def _say(self, what: str) -> None:
+    def _set_why(self, what: str) -> None:
         self.why = self._grant.masked(f"{self._place} {what}; it is tried again")
 
 
@@ -169,7 +169,7 @@ def _as_os_error(problem: PresageError) -> PermissionError:
 
 
 def _use_files(client: Any, files: Mapping[str, str]) -> None:
-    """What OpenSSL says of a file does not name it."""
+    """Configure TLS. Errors name the files, which OpenSSL's do not."""
     for name, path in files.items():
         if not Path(path).is_file():
             raise FileNotFoundError(f"tls_{name} '{path}' is not there")
@@ -181,21 +181,21 @@ def _use_files(client: Any, files: Mapping[str, str]) -> None:
 
 
 def _subscription() -> Any:
-    """Retained messages come with the first subscription of a session, and with no other."""
+    """Retained messages come only with the first subscription of a session."""
     from paho.mqtt.subscribeoptions import SubscribeOptions
 
-    made: Any = SubscribeOptions
-    return made(qos=1, retainHandling=made.RETAIN_SEND_IF_NEW_SUB)
+    options: Any = SubscribeOptions
+    return options(qos=1, retainHandling=options.RETAIN_SEND_IF_NEW_SUB)
 
 
 def _properties(settings: Settings) -> Any:
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
 
-    made: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-    made.SessionExpiryInterval = settings.session_seconds
-    made.ReceiveMaximum = settings.inflight
-    return made
+    properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+    properties.SessionExpiryInterval = settings.session_seconds
+    properties.ReceiveMaximum = settings.inflight
+    return properties
 
 
 def _paho() -> Any:

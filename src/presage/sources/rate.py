@@ -1,4 +1,4 @@
-"""`source = 'rate'`: numbers in, synthetic rows out. A row is a function of its number and of when the source began."""
+"""`source = 'rate'`: synthetic rows. A row is a function of its number and of the source's start time."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from presage.model.arrow import to_arrow
 from presage.model.catalog import EventType
 from presage.model.time import format_timestamp, parse_timestamp
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, StructOf
-from presage.sources.source import PAUSE
+from presage.sources.source import PAUSE, Source
 from presage.storage import ROW, Arrival, Checked, Cursor, Delivery
 from presage.storage.columns import attributes_schema
 
 ROWS_AT_ONCE = 250_000
 ROWS_PER_SECOND = 1.0
 KEYS = 10  # different values of a STRING
-GOLDEN = 0.6180339887498949  # its multiples, without their whole parts, fill the space between 0 and 1 evenly
+GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are evenly distributed between 0 and 1
 Numbers = npt.NDArray[np.int64]
 
 
-class RateSource:
-    """So many rows a second. After a pause it makes up for what was due: the stream is one that was never disturbed."""
+class RateSource(Source):
+    """A fixed number of rows per second. After an outage the missed rows follow, so that the stream has no gap."""
 
     name = "rate"
-    why = ""
-    left = 0
 
     def __init__(self, event_type: EventType, now: Callable[[], int] = lambda: time.time_ns() // 1_000) -> None:
+        super().__init__()
         options = event_type.options
         self._type = event_type
         self._now = now
@@ -39,9 +38,6 @@ class RateSource:
         self._keys = int(options.get("keys", KEYS))
         self._rows = int(options["rows"]) if "rows" in options else None
         self._start = parse_timestamp(options["start"]) if "start" in options else None
-        self.pause = PAUSE
-        self.finished = False
-        self.notes: list[str] = []
 
     def read(self, cursor: Cursor | None) -> Delivery | None:
         now = self._now()
@@ -54,28 +50,22 @@ class RateSource:
         if count <= 0:
             self.pause = min(max(PAUSE, (start - now) / 1e6 + first / self._rate), 60 * PAUSE)
             return None
-        rows = self._made(np.arange(first, first + count), start)
+        rows = self._rows_of(np.arange(first, first + count), start)
         return Delivery(self.name, cursor, {"start": start, "next": first + count}, [Arrival("", Checked(rows))])
-
-    def settle(self, delivery: Delivery) -> None:
-        """The cursor says it all."""
-
-    def close(self) -> None:
-        """Nothing is open."""
 
     def position(self, cursor: Cursor | None) -> str:
         if cursor is None:
             return "not begun"
         return f"{cursor['next']} rows since {format_timestamp(cursor['start'])}"
 
-    def _made(self, numbers: Numbers, start: int) -> pa.Table:
+    def _rows_of(self, numbers: Numbers, start: int) -> pa.Table:
         times = pa.array(start + (numbers * (1e6 / self._rate)).astype(np.int64)).cast(to_arrow(TIMESTAMP))
         columns = [self._column(a.name, a.type, numbers, times) for a in self._type.attributes]
         table = pa.Table.from_arrays(columns, schema=attributes_schema(self._type.attributes))
         return table.append_column(ROW, pa.array(numbers + 1))
 
     def _column(self, name: str, wanted: DataType, numbers: Numbers, times: pa.Array) -> pa.Array:
-        """The values of an attribute, by its type; what no rule is for is null."""
+        """The values of an attribute by its type; null for other types."""
         if wanted == TIMESTAMP:
             return times
         if wanted in (INT, LONG):

@@ -1,8 +1,8 @@
-"""Messages of a broker in, a spool that holds each of them once, acknowledgements out.
+"""The receiver of MQTT messages: spools each message once, and then acknowledges it.
 
-Nothing is acknowledged before it is durable. Whatever has come while the disk was flushed is written together next
-time. A message that comes again, because its acknowledgement was lost, is known by its packet number and its content:
-those of the last `inflight` messages are remembered, in the spool too. A broker never has more than so many under way.
+Messages that arrive during a flush are written together in the next one. A message that is redelivered, because its
+acknowledgement was lost, is recognized by its packet number and content among the last `inflight` messages, which the
+spool holds too. A broker never has more messages than that in flight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TRY_AGAIN_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Received:
-    """A message as it came. `again`: the broker says that it may have sent it before. `connection`: on which one."""
+    """A message as it arrived. `again`: the broker's DUP flag. `connection`: the number of the connection."""
 
     message: Message
     again: bool
@@ -29,8 +29,8 @@ class Received:
 
 
 class Receiver:
-    """`acknowledge` tells the broker that the message of a packet number is safe. Called by two threads: `take` and
-    `begin` by the one that listens, `write` by the one that writes."""
+    """`acknowledge` tells the broker that the message of a packet number is durable. The thread of the client calls
+    `take` and `begin`, another thread calls `write`."""
 
     def __init__(self, spool: Spool, acknowledge: Callable[[int], None], inflight: int) -> None:
         self._spool = spool
@@ -40,14 +40,14 @@ class Receiver:
         self._waiting: list[Received] = []
         self._connection = 0
         self.why = ""
-        self.lost = 0  # messages that nobody keeps
-        # By packet number: the content of a message whose acknowledgement may not have arrived.
+        self.lost = 0  # messages that were dropped
+        # By packet number: digests of messages whose acknowledgement may have been lost.
         self._known: OrderedDict[int, bytes] = OrderedDict()
         for _, message in spool.last(inflight):
             self._remember(message)
 
     def begin(self, same_session: bool) -> None:
-        """A connection is made. A broker that knows nothing of a session counts packets anew."""
+        """A connection begins. In a new session, packet numbers start again."""
         with self._changed:
             self._connection += 1
             if not same_session:
@@ -56,7 +56,7 @@ class Receiver:
 
     def take(self, message: Message, again: bool) -> None:
         with self._changed:
-            # The broker has so many under way that wait for their acknowledgement; those without one have no bound.
+            # Unacknowledged messages are limited by the broker; messages of QoS 0 are not.
             if self.why and not message.packet and len(self._waiting) >= self._inflight:
                 self.lost += 1
                 return
@@ -68,7 +68,7 @@ class Receiver:
             self._changed.notify_all()
 
     def write(self, patience: float = LOOK_SECONDS) -> bool:
-        """Make durable what has come, and acknowledge it; whether there was anything."""
+        """Spool and acknowledge the messages that have arrived; whether there were any."""
         with self._changed:
             if not self._waiting:
                 self._changed.wait(patience)
@@ -76,7 +76,7 @@ class Receiver:
         if not waiting:
             return False
         if self._spool.is_full:
-            self.why = "the spool is full: statements have messages to take in first, and no more are acknowledged"
+            self.why = "the spool is full: statements have messages to process first, and no more are acknowledged"
             return False
         before = self._known.copy()
         fresh = [received.message for received in waiting if self._is_new(received)]
@@ -91,7 +91,7 @@ class Receiver:
             del self._waiting[: len(waiting)]
             connection = self._connection
         for received in waiting:
-            # A number of an earlier connection may mean another message by now: the broker will send that one again.
+            # After a reconnect the packet number may belong to another message: the broker sends this one again.
             if received.message.packet and received.connection == connection:
                 self._acknowledge(received.message.packet)
         return True

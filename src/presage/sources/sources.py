@@ -1,4 +1,4 @@
-"""Declared streams in, running sources out: which there are, and how each of them is."""
+"""The running sources of an engine, by stream, and their status."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from presage.sources.files import FilesSource
 from presage.sources.kafka import KafkaSource, Topic
 from presage.sources.mqtt import FOLDER, MqttSource
 from presage.sources.rate import RateSource
-from presage.sources.runner import Reached, Running
-from presage.sources.source import Source
-from presage.sources.status import SourceStatus
+from presage.sources.runner import Reached, SourceRunner
+from presage.sources.source import Source, SourceStatus
 from presage.storage import Log
 
 ROWS_AHEAD = 1_000_000
@@ -33,10 +32,9 @@ class Session(Protocol):
 
 
 class Sources(Mapping[str, SourceStatus]):
-    """The sources of an engine, by stream. `types`: what is declared now; `resolve`: the real path of a folder that a
-    statement names, under the roots; `topic` opens one of Kafka, which needs the `session`: it is started by the
-    thread of whoever declares the stream. `permissions`: which variables and hosts options may name. Nothing runs
-    before `start`."""
+    """The sources of an engine, by stream. `types`: the declared types; `resolve`: the real path of a folder in a
+    statement, under the roots; `topic` opens a Kafka topic, which needs the `session`: the thread that declares the
+    stream starts it. `permissions`: which variables and hosts options may name. Nothing runs before `start`."""
 
     def __init__(
         self,
@@ -59,7 +57,7 @@ class Sources(Mapping[str, SourceStatus]):
         self._session = session
         self._roots = roots
         self._permissions = permissions or Permissions()
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, SourceRunner] = {}
         self._lock = threading.Lock()
         self._started = False
 
@@ -69,34 +67,34 @@ class Sources(Mapping[str, SourceStatus]):
         self.follow()
 
     def _clear_spools(self) -> None:
-        """Remove the spools of streams that are not declared any more."""
+        """Remove the spools of dropped streams."""
         types = [t.name for t in self._types() if t.has_source and self._log.archive.holds(t.name)]
-        known = {f"{self._log.deliveries.generation(name):014d}" for name in types}
+        declared = {f"{self._log.deliveries.generation(name):014d}" for name in types}
         folder = self._log.home.path / FOLDER
         for path in folder.iterdir() if folder.is_dir() else ():
-            if path.name not in known:
+            if path.name not in declared:
                 shutil.rmtree(path)
 
     def follow(self) -> None:
-        """Run the sources of the streams that are declared now, and no others."""
+        """Start the sources of newly declared streams, and stop those of dropped ones."""
         wanted = {t.name: t for t in self._types() if t.has_source} if self._started else {}
         with self._lock:
             gone = [self._running.pop(name) for name in [*self._running] if name not in wanted]
-            fresh = [self._new(event_type) for name, event_type in wanted.items() if name not in self._running]
+            fresh = {
+                name: SourceRunner(t, partial(self._create, t), self._log, self._reached, self._rows_ahead)
+                for name, t in wanted.items()
+                if name not in self._running
+            }
             self._running |= fresh
-        if self._session is not None and any(wanted[n].options["source"] == KafkaSource.name for n, _ in fresh):
+        if self._session is not None and any(wanted[name].options["source"] == KafkaSource.name for name in fresh):
             self._session.start()
         for running in gone:
             running.stop()
-        for _, running in fresh:
+        for running in fresh.values():
             running.start()
 
-    def _new(self, event_type: EventType) -> tuple[str, Running]:
-        make = partial(self._made, event_type)
-        return event_type.name, Running(event_type, make, self._log, self._reached, self._rows_ahead)
-
     def close(self) -> None:
-        """Stop all of them; what they have brought is in the log, with how far each of them is."""
+        """Stop all sources; their rows and cursors are in the log."""
         self._started = False
         self.follow()
 
@@ -105,8 +103,8 @@ class Sources(Mapping[str, SourceStatus]):
         return {name: (str(status), status.described()) for name, status in self.items()}
 
     def is_quiet(self, stream: str) -> bool:
-        """Whether a stream that gets no events has none: its source looks, and finds nothing new. One that does not run
-        yet may have any number of them."""
+        """Whether a stream without new events really has none: its source polls and finds nothing. A source that is not
+        running yet may have any number of events."""
         running = self._running.get(stream)
         if running is None:
             return not any(each.name == stream and each.has_source for each in self._types())
@@ -121,7 +119,7 @@ class Sources(Mapping[str, SourceStatus]):
     def __len__(self) -> int:
         return len(self._running)
 
-    def _made(self, event_type: EventType) -> Source:
+    def _create(self, event_type: EventType) -> Source:
         kind = event_type.options["source"]
         check_source(event_type)
         check_permitted(f"stream '{event_type.name}'", event_type.options, self._permissions)
@@ -135,9 +133,6 @@ class Sources(Mapping[str, SourceStatus]):
         if kind == "mqtt":
             generation = self._log.deliveries.generation(event_type.name)
             return MqttSource(event_type, self._log.home, generation, self._resolve, self._permissions)
-        raise error(
-            "UNSUPPORTED",
-            what=f"the source '{kind}' of stream '{event_type.name}'",
-            where="in this version",
-            fix=f"load what it brings with Engine.load(…, source=SourceOffsets('{kind}', …)), or use source = 'files'",
-        )
+        what = f"the source '{kind}' of stream '{event_type.name}'"
+        fix = f"load its rows with Engine.load(…, source=SourceOffsets('{kind}', …)), or use source = 'files'"
+        raise error("UNSUPPORTED", what=what, where="in this version", fix=fix)

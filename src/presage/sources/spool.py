@@ -1,7 +1,7 @@
-"""Messages in, numbered and durable in files of the home; read back in order, and forgotten once they are in the log.
+"""The spool: a durable queue of numbered messages, in segment files of the home.
 
-A segment holds messages one after the other, each behind its length and a checksum; its name is the number of its first
-one. What a crash cuts off at the end of the last segment was never acknowledged to anybody, and is cut off here too.
+Each message follows its length and a checksum; the name of a segment is the number of its first message. An incomplete
+message at the end of the last segment, left by a crash, was never acknowledged and is cut off.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from presage.errors import error
-from presage.storage.disk import Disk
+from presage.errors import PresageError
+from presage.storage.disk import Disk, corrupt
 
 SEGMENT_BYTES = 16 << 20
 SUFFIX = ".spool"
@@ -26,8 +26,8 @@ _HEAD = struct.Struct("<II")  # length of what follows, and its checksum
 
 @dataclass(frozen=True)
 class Message:
-    """What came. `packet`: the number that its sender gave it for now, 0 for none. `at`: when, in microseconds. One
-    without a topic is a mark: the sender knows nothing of the numbers before it."""
+    """A message. `packet`: the sender's packet number, 0 for none. `at`: its arrival in microseconds. A message without
+    a topic marks a new session, in which packet numbers start again."""
 
     topic: str
     payload: bytes
@@ -49,7 +49,7 @@ SESSION = Message("", b"")
 
 
 class Spool:
-    """One writer and one reader, which may be two threads. `most`: bytes that it may hold."""
+    """One writer and one reader, which may be two threads. `most`: its limit in bytes."""
 
     def __init__(self, folder: Path, disk: Disk, most: int) -> None:
         self._folder = folder
@@ -65,10 +65,10 @@ class Spool:
         if self._firsts:
             self._recover(self._firsts[-1])
         self._file: BinaryIO | None = None
-        self._reading: tuple[int, int, int] | None = None  # the number to be read next, its segment, its byte
+        self._reading: tuple[int, int, int] | None = None  # the next number to read, its segment, its byte
 
     def _recover(self, last: int) -> None:
-        """Cut off what a crash left of the last segment."""
+        """Cut off an incomplete message at the end of the last segment."""
         size, count = 0, 0
         for size, _ in _records(self._path(last), 0):  # noqa: B007 (the last of them counts)
             count += 1
@@ -88,7 +88,7 @@ class Spool:
         return self.bytes >= self._most
 
     def append(self, messages: Sequence[Message]) -> None:
-        """Durable when it returns; if it raises, none of them is there."""
+        """Append messages, all or none. They are durable when this returns."""
         parts = []
         for message in messages:
             body = message.to_bytes()
@@ -106,7 +106,7 @@ class Spool:
             self.next += len(messages)
 
     def _open(self) -> tuple[BinaryIO, int]:
-        """The segment that is written to. A new one is begun where the last is long enough, or is not ours."""
+        """The current segment. A new one begins when the last is full, or was written by another process."""
         if self._file is None or self._sizes[self._firsts[-1]] >= SEGMENT_BYTES:
             if self._file is not None:
                 self._file.close()
@@ -124,12 +124,12 @@ class Spool:
         try:
             os.ftruncate(file.fileno(), self._sizes[first])
         finally:
-            # Written and perhaps half flushed: it is looked at anew before anything is added to it.
+            # It may be partly flushed: continue with a new segment.
             file.close()
             self._file = None
 
     def read(self, number: int, most: int, most_bytes: int) -> list[tuple[int, Message]]:
-        """Messages from a number on, in order, at most so many of them and about so many bytes."""
+        """Messages from a number on, in order; at most `most`, and about `most_bytes` bytes."""
         with self._lock:
             end, firsts = self.next, [*self._firsts]
         found: list[tuple[int, Message]] = []
@@ -137,36 +137,35 @@ class Spool:
         while number < end and len(found) < most and size < most_bytes:
             segment = max((first for first in firsts if first <= number), default=None)
             if segment is None:
-                why = f"messages {number} to {firsts[0] - 1} are missing"
-                fix = "restore the spool folder from a copy of the home"
-                raise error("HOME_CORRUPT", what="the spool", path=self._folder, why=why, fix=fix)
-            # What follows in the file after the next segment's first number never counted.
+                raise self._corrupt("the spool", f"messages {number} to {firsts[0] - 1} are missing")
+            # Messages in the file from the next segment's first number on were never acknowledged.
             limit = min((first for first in firsts if first > segment), default=end)
-            at, known = self._begin(segment, number)
+            at, current = self._begin(segment, number)
             before = len(found)
             for after, message in _records(self._path(segment), at):
-                if known >= number:
-                    found.append((known, message))
+                if current >= number:
+                    found.append((current, message))
                     size += len(message.payload)
-                known += 1
-                self._reading = (known, segment, after)
-                if known >= limit or len(found) >= most or size >= most_bytes:
+                current += 1
+                self._reading = (current, segment, after)
+                if current >= limit or len(found) >= most or size >= most_bytes:
                     break
             if len(found) == before:
-                fix = "restore the spool folder from a copy of the home"
-                what = f"message {number} of the spool"
-                raise error("HOME_CORRUPT", what=what, path=self._folder, why="it cannot be read", fix=fix)
-            number = known
+                raise self._corrupt(f"message {number} of the spool", "it cannot be read")
+            number = current
         return found
 
+    def _corrupt(self, what: str, why: str) -> PresageError:
+        return corrupt(what, self._folder, why, "restore the spool folder from a copy of the home")
+
     def _begin(self, segment: int, number: int) -> tuple[int, int]:
-        """The byte and the number to read from: those where the last reading ended, if they are asked for."""
+        """The byte and the number to read from: where the last read ended, if it fits."""
         if self._reading is not None and self._reading[:2] == (number, segment):
             return self._reading[2], number
         return 0, segment
 
     def forget(self, before: int, keep: int) -> None:
-        """Delete segments of messages before a number, but for those that hold the last `keep` messages."""
+        """Delete segments of messages before a number, except those with the last `keep` messages."""
         limit = min(before, self.next - keep)
         while len(self._firsts) > 1 and self._firsts[1] <= limit:
             with self._lock:
@@ -175,7 +174,7 @@ class Spool:
             self._path(first).unlink()
 
     def last(self, count: int) -> list[tuple[int, Message]]:
-        """The last messages that are still here."""
+        """The last messages of the spool."""
         first = max(self.next - count, self._firsts[0]) if self._firsts else 0
         return self.read(first, count, 1 << 62)
 
@@ -193,7 +192,7 @@ class Spool:
 
 
 def _records(path: Path, at: int) -> Iterator[tuple[int, Message]]:
-    """The whole messages of a segment from a byte on, each with the byte after it; ends where one is not whole."""
+    """The messages of a segment from a byte on, each with the byte after it; ends at an incomplete one."""
     with open(path, "rb") as file:
         file.seek(at)
         while len(head := file.read(_HEAD.size)) == _HEAD.size:

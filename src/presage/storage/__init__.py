@@ -1,4 +1,4 @@
-"""The archive: every event is appended here first, numbered, and read back from here. Importing it loads no Spark."""
+"""The archive: every event is appended here, numbered, and read back from here. Importing it loads no Spark."""
 
 from presage.storage.archive import Archive, Bounds, FileSet, StreamInfo
 from presage.storage.catalog_log import CatalogEntry
@@ -6,40 +6,15 @@ from presage.storage.columns import LATE_BY, SEQ, TIME, attributes_schema
 from presage.storage.delivery import PART, ROW, Arrival, Cursor, Delivery, SourceState, Taken
 from presage.storage.files import read_files
 from presage.storage.ingest import Checked
-from presage.storage.leases import Pin
+from presage.storage.leases import Lease
 from presage.storage.limits import max_ahead
 from presage.storage.log import LoadReport, Log
 from presage.storage.maintenance import MaintenanceReport
-from presage.storage.offset_dedup import numbered_attributes
+from presage.storage.offset_dedup import attributes_with_offsets
 from presage.storage.offsets import Gap, SourceOffsets
 from presage.storage.retention import InUse
 
-__all__ = [
-    "LATE_BY",
-    "PART",
-    "ROW",
-    "SEQ",
-    "TIME",
-    "Archive",
-    "Arrival",
-    "Bounds",
-    "CatalogEntry",
-    "Checked",
-    "Cursor",
-    "Delivery",
-    "FileSet",
-    "Gap",
-    "InUse",
-    "LoadReport",
-    "Log",
-    "MaintenanceReport",
-    "Pin",
-    "SourceOffsets",
-    "SourceState",
-    "StreamInfo",
-    "Taken",
-    "attributes_schema",
-    "max_ahead",
-    "numbered_attributes",
-    "read_files",
-]
+__all__ = ["LATE_BY", "PART", "ROW", "SEQ", "TIME", "Archive", "Arrival", "Bounds", "CatalogEntry", "Checked", "Cursor"]
+__all__ += ["Delivery", "FileSet", "Gap", "InUse", "Lease", "LoadReport", "Log", "MaintenanceReport", "SourceOffsets"]
+__all__ += ["SourceState", "StreamInfo", "Taken", "attributes_schema", "attributes_with_offsets", "max_ahead"]
+__all__ += ["read_files"]

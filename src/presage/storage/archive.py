@@ -1,9 +1,11 @@
-"""Bounds on position and event time in, the data files that hold those events out; and what is known of a stream."""
+"""Readers of the archive: the data files that hold the events within some bounds, and the statistics of a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -18,9 +20,11 @@ from presage.storage.compaction import by_arrival
 from presage.storage.data_files import read_data
 from presage.storage.delta import LiveFile
 from presage.storage.home import DERIVED, RESULTS
-from presage.storage.home_state import StreamState
-from presage.storage.leases import Held
+from presage.storage.home_state import StreamState, greatest, least
+from presage.storage.leases import FileLease
 from presage.storage.offsets import gaps
+
+Range = tuple[int | None, int | None]  # least and greatest; None: unknown
 
 
 @dataclass(frozen=True)
@@ -33,34 +37,38 @@ class Bounds:
     high: int | None = None
 
     def excludes(self, file: LiveFile) -> bool:
-        """Whether the file's statistics say that none of its rows lies inside."""
+        """Whether the file's statistics rule out every one of its rows."""
+        return self.exclude_all((file.first_seq, file.last_seq), (file.first_time, file.last_time))
+
+    def exclude_all(self, seqs: Range, times: Range) -> bool:
+        """Whether no row with least and greatest `_seq` and `_t` like these can lie inside. None: unknown."""
         return (
-            (self.after is not None and file.last_seq is not None and file.last_seq <= self.after)
-            or (self.up_to is not None and file.first_seq is not None and file.first_seq > self.up_to)
-            or (self.low is not None and file.last_time is not None and file.last_time < self.low)
-            or (self.high is not None and file.first_time is not None and file.first_time >= self.high)
+            (self.after is not None and seqs[1] is not None and seqs[1] <= self.after)
+            or (self.up_to is not None and seqs[0] is not None and seqs[0] > self.up_to)
+            or (self.low is not None and times[1] is not None and times[1] < self.low)
+            or (self.high is not None and times[0] is not None and times[0] >= self.high)
         )
 
     def still_needed(self, files: Sequence[LiveFile]) -> Bounds:
-        """The bounds that some row of some file may break: the predicates left to apply to rows."""
-        after, up_to, low, high = self.after, self.up_to, self.low, self.high
-        # A file without a statistic may break any bound.
-        if after is not None and all(f.first_seq is not None and f.first_seq > after for f in files):
-            after = None
-        if up_to is not None and all(f.last_seq is not None and f.last_seq <= up_to for f in files):
-            up_to = None
-        if low is not None and all(f.first_time is not None and f.first_time >= low for f in files):
-            low = None
-        if high is not None and all(f.last_time is not None and f.last_time < high for f in files):
-            high = None
-        return Bounds(after, up_to, low, high)
+        """The bounds that a row of these files may violate, which must be applied to the rows. A file without
+        statistics may violate any."""
+
+        def holds(bound: int | None, values: Iterable[int | None], test: Callable[[int, int], bool]) -> bool:
+            return bound is not None and all(value is not None and test(value, bound) for value in values)
+
+        return Bounds(
+            None if holds(self.after, (f.first_seq for f in files), operator.gt) else self.after,
+            None if holds(self.up_to, (f.last_seq for f in files), operator.le) else self.up_to,
+            None if holds(self.low, (f.first_time for f in files), operator.ge) else self.low,
+            None if holds(self.high, (f.last_time for f in files), operator.lt) else self.high,
+        )
 
 
 @dataclass(frozen=True)
 class FileSet:
-    """Files that hold all events within some bounds, and perhaps others, which `predicates` keep out.
+    """Files that hold all events within some bounds, and possibly others, which `predicates` filter out.
 
-    `exact`: no predicate is left, so rows and times are those of the events asked for, not merely bounds on them.
+    `exact`: no predicate is left, so `rows` and times are exact and not only upper bounds.
     """
 
     stream: str
@@ -72,16 +80,32 @@ class FileSet:
     predicates: Bounds
     schema: pa.Schema
     spans: tuple[tuple[int, int, int], ...] = ()  # of each file: first and last time, rows
-    held: Held | None = field(default=None, compare=False, repr=False)  # keeps the files on disk
-    key: tuple[str, ...] = ()  # the columns by whose values old files are bucketed
-    arrivals: tuple[int, ...] = ()  # of each file: the last position that it holds; empty if one does not say
+    lease: FileLease | None = field(default=None, compare=False, repr=False)  # keeps the files on disk
+    key: tuple[str, ...] = ()  # the columns by which old files are bucketed
+    arrivals: tuple[int, ...] = ()  # of each file: its last position; empty if one is unknown
+
+    @classmethod
+    def of(cls, stream: str, files: Sequence[LiveFile], paths: Iterable[str], bounds: Bounds, **more: Any) -> FileSet:
+        """The set of these files, with sizes and times from their statistics. `more`: the other fields."""
+        known = [(f.first_time, f.last_time, f.rows) for f in files]
+        return cls(
+            stream,
+            tuple(paths),
+            sum(file.rows for file in files),
+            sum(file.size for file in files),
+            least(first for first, _, _ in known),
+            greatest(last for _, last, _ in known),
+            bounds,
+            spans=tuple((a, b, rows) for a, b, rows in known if a is not None and b is not None),
+            **more,
+        )
 
     @property
     def exact(self) -> bool:
         return self.predicates == Bounds()
 
     def between(self, low: int, high: int) -> FileSet:
-        """Those of the files that may hold events with low <= time < high, and these bounds as predicates."""
+        """The files that may hold events with low <= time < high, and these bounds as predicates."""
         if len(self.spans) != len(self.paths):
             return self._bounded(low, high)
         kept = [i for i, (first, last, _) in enumerate(self.spans) if first < high and last >= low]
@@ -99,18 +123,18 @@ class FileSet:
         return part if inside else part._bounded(low, high)
 
     def _bounded(self, low: int, high: int) -> FileSet:
-        known = self.predicates
-        lows, highs = [low, *_some(known.low)], [high, *_some(known.high)]
-        return replace(self, predicates=replace(known, low=max(lows), high=min(highs)))
+        now = self.predicates
+        bounds = replace(now, low=greatest((low, now.low)), high=least((high, now.high)))
+        return replace(self, predicates=bounds)
 
 
 @dataclass(frozen=True)
 class StreamInfo:
-    """A stream in figures, for DESCRIBE and SHOW."""
+    """Statistics of a stream, for DESCRIBE and SHOW."""
 
     name: str
-    rows: int  # all that were accepted
-    retained: int  # those of them that retention has left
+    rows: int  # accepted events
+    retained: int  # accepted events that retention has not removed
     late: int
     rejected: int
     ignored: dict[str, int]
@@ -140,37 +164,30 @@ class Archive:
     ) -> FileSet:
         """The files of a stream's events with after_seq < `_seq` <= up_to_seq and low <= event time < high.
 
-        `key_values`: files without any of these values in a column are left out; rows are not filtered by them. The
-        files stay on disk as long as the set, or a copy of it, is referred to.
+        `key_values`: skips files that hold none of these values in a column; does not filter rows. The files stay on
+        disk as long as the set, or a copy of it, is referenced.
         """
-        key = self._state(stream).key or ()
+        key = state_of(self._committer, stream).key or ()
         bounds = Bounds(after_seq, up_to_seq, low, high)
         schema = self._committer.schema(stream, EVENTS)
         keys = KeyFilter(key_values or {}, key, schema)
-        files, held = self._committer.held_files(
+        files, lease = self._committer.leased_files(
             stream, EVENTS, lambda file: not bounds.excludes(file) and not keys.excludes(file)
         )
-        return FileSet(
+        last = [file.last_seq for file in files if file.last_seq is not None]
+        return FileSet.of(
             stream,
-            tuple(self._committer.path_of(stream, EVENTS, file.name) for file in files),
-            sum(file.rows for file in files),
-            sum(file.size for file in files),
-            min((file.first_time for file in files if file.first_time is not None), default=None),
-            max((file.last_time for file in files if file.last_time is not None), default=None),
+            files,
+            [self._committer.path_of(stream, EVENTS, file.name) for file in files],
             bounds.still_needed(files),
-            schema,
-            tuple(
-                (f.first_time, f.last_time, f.rows)
-                for f in files
-                if f.first_time is not None and f.last_time is not None
-            ),
-            held,
-            keys_of(schema, key),
-            () if any(file.last_seq is None for file in files) else tuple(file.last_seq or 0 for file in files),
+            schema=schema,
+            lease=lease,
+            key=keys_of(schema, key),
+            arrivals=tuple(last) if len(last) == len(files) else (),
         )
 
     def read_arrow(self, files: FileSet, columns: Sequence[str] | None = None) -> pa.Table:
-        """The events of a file set in the order of their arrival, as one Arrow table. For small sets."""
+        """The events of a file set, in the order of their arrival. For small sets."""
         wanted = list(columns) if columns is not None else files.schema.names
         needed = [*wanted, *(name for name in (SEQ, TIME) if name not in wanted)]
         schema = pa.schema([files.schema.field(name) for name in needed])
@@ -178,7 +195,7 @@ class Archive:
         return by_arrival(within(table, files.predicates), SEQ).select(wanted)
 
     def read_late(self, stream: str) -> pa.Table:
-        """The late events of a stream, by arrival, with `_late_by` in microseconds."""
+        """The late events of a stream in the order of their arrival, with `_late_by` in microseconds."""
         return self._read_all(stream, LATE)
 
     def read_rejected(self, stream: str) -> pa.Table:
@@ -186,46 +203,42 @@ class Archive:
         return self._read_all(stream, REJECTED)
 
     def describe(self, stream: str) -> StreamInfo:
-        return stream_info(stream, self._state(stream), self._committer.files(stream, EVENTS))
+        return stream_info(stream, state_of(self._committer, stream), self._committer.files(stream, EVENTS))
 
     def last_time(self, stream: str) -> int | None:
-        """The greatest time of an event of that stream; None where it has none, or there is no such stream."""
+        """The greatest event time of a stream; None if it is empty or does not exist."""
         state = self._committer.state.streams.get(stream)
         return None if state is None else state.last_time
 
     def held(self, stream: str) -> int:
-        """How many events of a stream wait for others of their source: they are durable, and in none of its tables."""
-        return sum(gap.held for gap in gaps(self._state(stream).sources))
+        """How many events are held back until their source delivers missing offsets: durable, but not yet visible."""
+        return sum(gap.held for gap in gaps(state_of(self._committer, stream).sources))
 
     def holds(self, stream: str) -> bool:
-        """Whether there is a table of events of that name, a declared stream's or one of our own."""
+        """Whether a table of events of that name exists: of a declared stream, or an internal one."""
         return stream in self._committer.state.streams
 
     def streams(self) -> list[str]:
-        """The declared streams; tables of our own are left out."""
+        """The declared streams, without internal tables."""
         return [name for name in list(self._committer.state.streams) if not name.startswith("#")]
 
     def made(self) -> list[str]:
-        """The tables of our own that hold what statements made: results, and derived streams."""
+        """The internal tables with rows of statements: results and derived streams."""
         return [name for name in list(self._committer.state.streams) if name == RESULTS or name.startswith(DERIVED)]
 
     def _read_all(self, stream: str, table: str) -> pa.Table:
-        self._state(stream)
-        files, held = self._committer.held_files(stream, table)
+        state_of(self._committer, stream)
+        files, lease = self._committer.leased_files(stream, table)
         paths = [self._committer.path_of(stream, table, file.name) for file in files]
         rows = _read(paths, self._committer.schema(stream, table))
-        held.release()
+        lease.release()
         return by_arrival(rows, ORDER[table])
-
-    def _state(self, stream: str) -> StreamState:
-        return state_of(self._committer, stream)
 
 
 def stream_info(name: str, state: StreamState, files: Sequence[LiveFile]) -> StreamInfo:
-    """A stream in figures, out of what the journal and the statistics of its files say."""
+    """Statistics of a stream, from the journal and the statistics of its files."""
     ages = [(age(file, state.watermark), file) for file in files]
-    chunks = {a: [file.rows for found, file in ages if found == a] for a in AGES}
-    first_times = [file.first_time for file in files if file.first_time is not None]
+    chunks = {a: [file.rows for its_age, file in ages if its_age == a] for a in AGES}
     return StreamInfo(
         name,
         state.accepted,
@@ -235,16 +248,12 @@ def stream_info(name: str, state: StreamState, files: Sequence[LiveFile]) -> Str
         dict(state.ignored),
         len(files),
         sum(file.size for file in files),
-        min(first_times, default=None) if state.removed else state.first_time,
+        least(file.first_time for file in files) if state.removed else state.first_time,
         state.last_time,
         state.last_seq,
         state.watermark,
         {a: (len(rows), sum(rows)) for a, rows in chunks.items()},
     )
-
-
-def _some(bound: int | None) -> list[int]:
-    return [] if bound is None else [bound]
 
 
 def state_of(committer: Committer, stream: str) -> StreamState:
@@ -261,16 +270,11 @@ def _read(paths: Sequence[str], schema: pa.Schema) -> pa.Table:
 def within(table: pa.Table, bounds: Bounds) -> pa.Table:
     """The rows within the bounds; TIME is a timestamp, or microseconds."""
     times = table[TIME] if pa.types.is_integer(table[TIME].type) else table[TIME].cast(pa.int64())
-    tests = []
-    if bounds.after is not None:
-        tests.append(pc.greater(table[SEQ], bounds.after))
-    if bounds.up_to is not None:
-        tests.append(pc.less_equal(table[SEQ], bounds.up_to))
-    if bounds.low is not None:
-        tests.append(pc.greater_equal(times, bounds.low))
-    if bounds.high is not None:
-        tests.append(pc.less(times, bounds.high))
-    keep = None
-    for test in tests:
-        keep = test if keep is None else pc.and_(keep, test)
-    return table if keep is None else table.filter(keep)
+    tests = (
+        (pc.greater, table[SEQ], bounds.after),
+        (pc.less_equal, table[SEQ], bounds.up_to),
+        (pc.greater_equal, times, bounds.low),
+        (pc.less, times, bounds.high),
+    )
+    masks = [test(column, bound) for test, column, bound in tests if bound is not None]
+    return table.filter(reduce(pc.and_, masks)) if masks else table

@@ -1,4 +1,4 @@
-"""Values of key columns in, the numbers of their buckets out. The numbers are part of the format: they never change."""
+"""Hash buckets of key values, by which old files are divided. Bucket numbers are part of the format on disk."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from presage.storage.chunks import bucket_of
 from presage.storage.delta import LiveFile
 from presage.storage.staging import timestamp_text
 
-MOST_KEYS = 1_000  # a query that names more combinations of key values is not pruned by bucket
+MOST_KEYS = 1_000  # queries with more combinations of key values are not pruned by bucket
 
 
 def hashes(columns: Sequence[pa.ChunkedArray | pa.Array]) -> np.ndarray:
-    """A 32-bit hash of each row, uint64. No column: all rows have one hash. O(rows), and a call per distinct value."""
+    """A 32-bit hash of each row, as uint64. O(rows), and one Python call per distinct value."""
     total = np.zeros(len(columns[0]) if columns else 0, np.uint64)
     for column in columns:
         whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         chunks = whole.dictionary_encode().unify_dictionaries().chunks
         if chunks:
-            # Nulls have the index -1, which is the last hash.
-            known = np.array([*map(_hash, chunks[0].dictionary.to_pylist()), _hash(None)], np.uint64)
-            parts = [known[chunk.indices.fill_null(-1).to_numpy()] for chunk in chunks]
+            # Nulls have the index -1: the last hash.
+            of_values = np.array([*map(_hash, chunks[0].dictionary.to_pylist()), _hash(None)], np.uint64)
+            parts = [of_values[chunk.indices.fill_null(-1).to_numpy()] for chunk in chunks]
             total = (total * np.uint64(0x01000193) + np.concatenate(parts)) & np.uint64(0xFFFFFFFF)
     return total
 
 
 def buckets(columns: Sequence[pa.ChunkedArray | pa.Array], count: int) -> np.ndarray:
-    # The low bits of a CRC of short texts are even enough for 16 buckets.
+    # The low bits of a CRC of short texts are uniform enough for 16 buckets.
     return hashes(columns) % np.uint64(count)
 
 
 def _hash(value: Any) -> int:
-    """Equal values, as queries compare them, have equal hashes: 0.0 and -0.0, and all NaNs."""
+    """Values that queries treat as equal have equal hashes: 0.0 and -0.0, and all NaNs."""
     if value is None:
         return 0
     if isinstance(value, bool):
@@ -57,7 +57,7 @@ def _hash(value: Any) -> int:
 
 
 def keys_of(schema: pa.Schema, key: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a key that files are bucketed by: those with plain values."""
+    """The key columns by which files are bucketed: those that are not nested."""
     return tuple(name for name in key if not pa.types.is_nested(schema.field(name).type))
 
 
@@ -71,10 +71,10 @@ class KeyFilter:
             try:
                 arrays[name] = pa.array(list(wanted), schema.field(name).type)
             except (pa.ArrowInvalid, pa.ArrowTypeError):
-                continue  # values that the column cannot hold: let the rows be compared
-            found = arrays[name].to_pylist()
-            if None not in found:
-                self._bounds[name] = [timestamp_text(v) if isinstance(v, datetime) else v for v in found]
+                continue  # the column cannot hold these values: the filter on rows decides
+            items = arrays[name].to_pylist()
+            if None not in items:
+                self._bounds[name] = [timestamp_text(v) if isinstance(v, datetime) else v for v in items]
         columns = keys_of(schema, key)
         self._hashes: np.ndarray | None = None
         combinations = np.prod([float(len(arrays[name])) for name in columns if name in arrays])

@@ -1,6 +1,6 @@
-"""Entries in, the same entries in order out: what was declared, changed and dropped, as a versioned log.
+"""The catalog as a versioned log of declarations: created, changed and dropped objects.
 
-One small file per version. An entry's `seq` is the log's position when it was written: it holds for events after it.
+One small file per version. An entry's `seq` is the log's position when it was written: it applies to later events.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from presage.errors import PresageError, error
-from presage.storage.disk import Disk
-from presage.storage.failures import first_line
+from presage.errors import PresageError
+from presage.storage.disk import Disk, corrupt, first_line
 from presage.storage.sealed_json import seal, unseal
 
 
@@ -33,14 +32,13 @@ class CatalogLog:
         self._disk = disk
 
     def write(self, entry: dict[str, Any]) -> None:
-        """Carry out the catalog's part of a record; doing it again writes the same file."""
+        """Apply the catalog entry of a record. Idempotent."""
         self._disk.write_atomically(self._folder / _name(entry["version"]), seal(entry))
 
     def entries(self) -> list[CatalogEntry]:
         return [self.read(name) for name in self._names()]
 
     def read(self, name: str) -> CatalogEntry:
-        """The entry in a file of that name."""
         try:
             entry = CatalogEntry(**unseal((self._folder / name).read_bytes()))
         except (OSError, ValueError, TypeError) as broken:
@@ -50,7 +48,7 @@ class CatalogLog:
         return entry
 
     def missing(self, version: int) -> list[int]:
-        """The versions up to one that are not there; an entry of a later one is an error."""
+        """The versions up to `version` that are missing; a later one is an error."""
         names = set(self._names())
         expected = {_name(number): number for number in range(1, version + 1)}
         for name in sorted(names - expected.keys()):
@@ -58,12 +56,12 @@ class CatalogLog:
         return [number for name, number in expected.items() if name not in names]
 
     def _names(self) -> list[str]:
-        # A dot: a file that never got its name.
+        # A leading dot marks a temporary file.
         return sorted(name for name in os.listdir(self._folder) if not name.startswith("."))
 
     def _corrupt(self, name: str, why: str) -> PresageError:
         fix = "restore the catalog folder from a copy of the home"
-        return error("HOME_CORRUPT", what=f"catalog entry {name}", path=self._folder.parent, why=why, fix=fix)
+        return corrupt(f"catalog entry {name}", self._folder.parent, why, fix)
 
 
 def _name(version: int) -> str:

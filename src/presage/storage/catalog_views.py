@@ -1,4 +1,4 @@
-"""SHOW and DESCRIBE: the catalog and the archive's figures as rows."""
+"""Rows of SHOW and DESCRIBE: the catalog, and statistics of the archive."""
 
 from __future__ import annotations
 
@@ -8,30 +8,21 @@ from typing import Any
 import pyarrow as pa
 
 from presage.model.catalog import EVENT, Catalog, EventType
-from presage.model.semantics import Knowledge
 from presage.model.time import format_duration, format_timestamp
 from presage.storage.archive import Archive
 
 Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 SHOWN_ROWS = 20
+STREAM_COLUMNS = (
+    *("name", "kind", "attributes", "event_time", "max_delay", "source", "source_state", "rows", "late", "rejected"),
+)
 
 
 def show(what: str, catalog: Catalog, archive: Archive, sources: Mapping[str, str] | None = None) -> Rows:
-    """SHOW STREAMS | RELATIONS | STATEMENTS | MODELS | KNOWLEDGE. `sources`: the states of those that run."""
+    """SHOW STREAMS | RELATIONS | STATEMENTS | MODELS | KNOWLEDGE. `sources`: states of running sources, by stream."""
     if what == "streams":
-        names = (
-            "name",
-            "kind",
-            "attributes",
-            "event_time",
-            "max_delay",
-            "source",
-            "source_state",
-            "rows",
-            "late",
-            "rejected",
-        )
-        return names, [_stream_row(t, archive, sources or {}) for t in catalog.types.values() if t.name != EVENT]
+        types = (t for t in catalog.types.values() if t.name != EVENT)
+        return STREAM_COLUMNS, [_stream_row(t, archive, sources or {}) for t in types]
     if what == "relations":
         rows = [
             (r.name, ", ".join(f"{a.name} {a.type}" for a in r.attributes), r.path or "VALUES")
@@ -40,28 +31,25 @@ def show(what: str, catalog: Catalog, archive: Archive, sources: Mapping[str, st
         return ("name", "attributes", "source"), rows
     if what == "knowledge":
         return ("name", "files", "reasoning", "read"), [
-            (k.name, ", ".join(k.paths), k.reasoning or "", _read_at(k)) for k in catalog.knowledge.values()
+            (k.name, ", ".join(k.paths), k.reasoning or "", format_timestamp(k.since))
+            for k in catalog.knowledge.values()
         ]
     if what == "models":
         return ("name", "source", "streams"), [
             (m.name, m.path, ", ".join(catalog.inferred(m.name))) for m in catalog.models.values()
         ]
-    return ("name",), []  # of statements there are none without an engine
+    return ("name",), []  # statements: there are none without an engine
 
 
 def not_seen(archive: Archive, streams: Iterable[str]) -> tuple[str, ...]:
-    """What did not become an event of these streams, for whoever reads rows of a query over them."""
-    told = []
+    """Remarks on the late and rejected rows of these streams, which no query sees."""
+    remarks = []
     for name in dict.fromkeys(streams):
         info = archive.describe(name) if archive.holds(name) else None
         if info is not None and (info.rejected or info.late):
             counts = [f"{n:,} {what}" for n, what in ((info.rejected, "rejected"), (info.late, "late")) if n]
-            told.append(f"{name}: {', '.join(counts)} when they were loaded, so not in these rows")
-    return tuple(told)
-
-
-def _read_at(base: Knowledge) -> str:
-    return format_timestamp(base.since)
+            remarks.append(f"{name}: {', '.join(counts)} when they were loaded, so not in these rows")
+    return tuple(remarks)
 
 
 def _stream_row(event_type: EventType, archive: Archive, sources: Mapping[str, str]) -> tuple[Any, ...]:
@@ -74,8 +62,8 @@ def _stream_row(event_type: EventType, archive: Archive, sources: Mapping[str, s
         info = archive.describe(event_type.name)
         figures = (info.rows, info.late, info.rejected)
     delay = format_duration(event_type.max_delay) if event_type.kind == "stream" else ""
-    known = (event_type.name, event_type.kind, attributes, event_type.event_time or "", delay, source)
-    return (*known, sources.get(event_type.name, ""), *figures)
+    declared = (event_type.name, event_type.kind, attributes, event_type.event_time or "", delay, source)
+    return (*declared, sources.get(event_type.name, ""), *figures)
 
 
 def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[str, pa.Table]) -> Rows:
@@ -94,7 +82,7 @@ def describe(name: str, catalog: Catalog, archive: Archive, relations: Mapping[s
         return columns, [*rows, ("streams", ", ".join(catalog.inferred(name)))]
     if name in catalog.knowledge:
         base = catalog.knowledge[name]
-        rows = [("kind", "knowledge base"), ("reasoning", base.reasoning or ""), ("read", _read_at(base))]
+        rows = [("kind", "knowledge base"), ("reasoning", base.reasoning or ""), ("read", format_timestamp(base.since))]
         rows += [(f"file {i + 1}", path) for i, path in enumerate(base.paths)]
         return columns, [*rows, ("streams", ", ".join(t.name for t in catalog.types.values() if t.context is not None))]
     event_type = catalog.types[name]
@@ -126,15 +114,14 @@ def _uncertain_rows(event_type: EventType) -> list[tuple[str, str]]:
     if event_type.probabilistic is not None:
         steps = "Markov" if event_type.probabilistic.markov else "independent steps"
         rows.append(("probabilistic", f"{', '.join(event_type.probabilistic.attributes)}; {steps}"))
-    if event_type.predicted is not None:
-        known = event_type.predicted
-        bounds = [f"{name} ± {threshold:g}" for name, threshold in zip(known.attributes, known.thresholds, strict=True)]
-        until = f"; for at most {format_duration(known.period)}" if known.period is not None else ""
+    if (predicted := event_type.predicted) is not None:
+        pairs = zip(predicted.attributes, predicted.thresholds, strict=True)
+        bounds = [f"{name} ± {threshold:g}" for name, threshold in pairs]
+        until = f"; for at most {format_duration(predicted.period)}" if predicted.period is not None else ""
         rows.append(("predicted", f"{', '.join(bounds)}{until}"))
-    if event_type.inference is not None:
-        made = event_type.inference
-        count = f" {made.particles}" if made.particles is not None else ""
-        rows.append(("inference", f"over {made.over}, model {made.model}, {made.method.upper()}{count}"))
+    if (inference := event_type.inference) is not None:
+        count = f" {inference.particles}" if inference.particles is not None else ""
+        rows.append(("inference", f"over {inference.over}, model {inference.model}, {inference.method.upper()}{count}"))
     return rows
 
 

@@ -1,8 +1,8 @@
-"""Files of a table in, their ages out, and which of them a compaction takes together. Nothing here touches a disk.
+"""The ages of data files, and the groups of files that a compaction rewrites together. Does no I/O.
 
-Three ages, as in Moirae: a *present* file holds times that more events may still join, a *recent* one is as it was
-written (or merged with its neighbours, in the order of arrival), an *old* one is compacted: of one slice of time, of
-one bucket of keys, sorted by time. The name of an old file tells its bucket.
+Three ages, as in Moirae: a *present* file holds event times at which more events may still arrive; a *recent* one is
+as written, or merged with its neighbours in the order of arrival; an *old* one is compacted: one slice of time, one
+bucket of keys, sorted by time. The name of an old file contains its bucket.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _OLD = re.compile(r"-old-(\d+)of(\d+)\.parquet$")
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes that compaction aims at. Times are microseconds."""
+    """The target sizes of compaction. Times are microseconds."""
 
-    slice: int = 6 * 3_600_000_000  # old files end where a multiple of this does, if they have rows enough
-    least_rows: int = 4_096  # a slice with fewer waits for the next
+    slice: int = 6 * 3_600_000_000  # length of a slice of time
+    least_rows: int = 4_096  # a slice with fewer rows is joined with the next
     rows_per_file: int = 1_048_576
     bytes_per_file: int = 64 << 20
-    buckets: int = 16  # a power of two; fewer where a bucket would hold fewer rows than the next number
-    rows_per_bucket: int = 65_536
-    group_rows: int = 4_194_304  # what is read into memory at once
+    buckets: int = 16  # at most; a power of two
+    rows_per_bucket: int = 65_536  # with fewer rows than this per bucket, fewer buckets are used
+    group_rows: int = 4_194_304  # limits of what is read into memory at once
     group_bytes: int = 128 << 20
-    fan: int = 16  # so many neighbours of one size become one file
+    fan: int = 16  # how many neighbours of about the same size are merged into one file
 
     def weight(self, file: LiveFile) -> int:
-        """Rows, or as many as its bytes would be in a full file."""
+        """The size of a file in rows; large rows count as several."""
         return max(file.rows, file.size * self.rows_per_file // self.bytes_per_file, 1)
 
     def bucket_count(self, rows: int) -> int:
@@ -46,8 +46,8 @@ class Shape:
 
 def bucket_of(name: str) -> tuple[int, int] | None:
     """An old file's bucket and the number of buckets; None for a file of another age."""
-    found = _OLD.search(name)
-    return (int(found[1]), int(found[2])) if found else None
+    match = _OLD.search(name)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def bucket_mark(bucket: int, count: int) -> str:
@@ -62,24 +62,24 @@ def age(file: LiveFile, watermark: int | None) -> str:
 
 
 def arrivals(file: LiveFile, order: str) -> tuple[int, int] | None:
-    """The least and greatest number of a file in the column that tells its table's order of arrival, if known."""
+    """The least and greatest value of the column that orders a table by arrival, if known."""
     first, last = (file.first_seq, file.last_seq) if order == SEQ else (file.low.get(order), file.high.get(order))
     return None if first is None or last is None else (int(first), int(last))
 
 
 def slices_to_compact(files: Iterable[LiveFile], watermark: int | None, shape: Shape) -> list[list[LiveFile]]:
-    """Groups of recent files that become old ones: no event can come any more into the slices of time they lie in."""
+    """Groups of recent files that become old ones: the watermark has passed their slices of time."""
     if watermark is None:
         return []
     closed = watermark // shape.slice * shape.slice
-    found = [
+    recent = [
         (file.first_time, file.last_time, file)
         for file in files
         if bucket_of(file.name) is None and file.first_time is not None and file.last_time is not None
     ]
     groups: list[list[LiveFile]] = []
     group, rows, size, last = list[LiveFile](), 0, 0, 0
-    for first_time, last_time, file in sorted(found, key=lambda item: (item[0], item[2].name)):
+    for first_time, last_time, file in sorted(recent, key=lambda item: (item[0], item[2].name)):
         if last_time >= closed:
             continue
         full = rows + file.rows > shape.group_rows or size + file.size > shape.group_bytes
@@ -92,9 +92,9 @@ def slices_to_compact(files: Iterable[LiveFile], watermark: int | None, shape: S
 
 
 def neighbours_to_merge(files: Sequence[LiveFile], shape: Shape) -> list[list[LiveFile]]:
-    """Groups of small files, neighbours in the given order, that become one each.
+    """Groups of small files, neighbours in the given order, to merge into one file each.
 
-    Files of about one size are merged, so that a row is written again only as often as sizes grow by `fan`.
+    Only files of about the same size are merged, so that each row is rewritten O(log_fan(rows)) times.
     """
     groups: list[list[LiveFile]] = []
     taken: set[str] = set()

@@ -1,7 +1,7 @@
-"""Coercion of whole Arrow columns to a declared type, with a mask of the rows that need a look value by value.
+"""Coercion of whole Arrow columns to a declared type, as fast path of `value_coercion`.
 
-Every function returns `(column, undecided)`: null wherever `undecided` (a NumPy mask) is true; `value_coercion` then
-decides those rows value by value. What is decided here is decided as `value_coercion` would.
+Every function returns `(column, undecided)`. Where the mask `undecided` is true, the column is null and
+`value_coercion` must decide on the single value. Both give the same results.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from presage.storage.value_coercion import RANGES
 Mask = npt.NDArray[np.bool_]
 Decided = tuple[pa.Array, Mask]
 
-MAX_EXACT = 2**53  # up to here every whole number is a DOUBLE
+MAX_EXACT = 2**53  # a DOUBLE holds all integers up to here
 _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _INTEGER = r"^-?[0-9]{1,18}$"
 _NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
@@ -31,7 +31,7 @@ _ZONE = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 
 
 def coerce_array(array: pa.Array, wanted: DataType) -> Decided:
-    """Decide as many values of a column as can be decided at once."""
+    """Coerce a column of any type."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
@@ -56,14 +56,14 @@ def coerce_array(array: pa.Array, wanted: DataType) -> Decided:
     if wanted == TIMESTAMP and _is_text(kind):
         return parse_array(array.cast(pa.string()), wanted)
     target = to_arrow(wanted)
-    # Times inside a value would need their range checked: those go value by value.
+    # Nested timestamps need a range check, value by value.
     if pa.types.is_nested(kind) and _same(kind, target) and "timestamp" not in str(kind):
         return array.cast(target), _none(array)
     return _undecided(array, wanted)
 
 
 def parse_array(array: pa.Array, wanted: DataType) -> Decided:
-    """Decide the fields of a text file, where their spelling is a plain one."""
+    """Parse fields of a text file, as far as they have the usual spelling."""
     if wanted == STRING:
         return array, _none(array)
     if wanted in RANGES:
@@ -74,8 +74,8 @@ def parse_array(array: pa.Array, wanted: DataType) -> Decided:
         return _parse(array, _NUMBER, pa.float64())
     if wanted == BOOLEAN:
         lower = pc.utf8_lower(array)
-        known = pc.is_in(lower, pa.array(["true", "false"]))
-        return pc.if_else(known, pc.equal(lower, "true"), None), _still(array, known)
+        valid = pc.is_in(lower, pa.array(["true", "false"]))
+        return pc.if_else(valid, pc.equal(lower, "true"), None), _still(array, valid)
     if wanted == TIMESTAMP:
         return _parse_moments(array)
     return _undecided(array, wanted)
@@ -85,7 +85,7 @@ def _text(array: pa.Array) -> Decided:
     try:
         array.validate(full=True)
         return array.cast(pa.string()), _none(array)
-    except pa.ArrowInvalid:  # bytes that are no UTF-8, or more than one column can hold
+    except pa.ArrowInvalid:  # bytes that are not UTF-8, or more than one column can hold
         return _undecided(array, STRING)
 
 
@@ -103,7 +103,7 @@ def _whole(array: pa.Array, wanted: DataType) -> Decided:
 def _whole_from_float(array: pa.Array, wanted: DataType) -> Decided:
     values = array.cast(pa.float64())
     low, high = RANGES[wanted]  # type: ignore[index]
-    # float(2**63 - 1) is 2**63, which is one too many: the upper bound is excluded.
+    # float(2**63 - 1) is 2**63, one too many: exclude the upper bound.
     upper = pc.less(values, float(high)) if wanted == LONG else pc.less_equal(values, float(high))
     fits = pc.and_(pc.and_(pc.equal(values, pc.floor(values)), upper), pc.greater_equal(values, float(low)))
     return pc.if_else(fits, values, None).cast(to_arrow(wanted), safe=False), _still(array, fits)
@@ -136,14 +136,14 @@ def _moment(array: pa.Array) -> Decided:
 
 def _parse_moments(array: pa.Array) -> Decided:
     zoned = pc.match_substring_regex(array, _MOMENT + _ZONE + "$")
-    # Texts of one source are mostly spelled alike: if all have a zone, nothing more is asked of them.
+    # Texts of one source mostly have one spelling: if all have a zone, skip the second match.
     plain = pa.scalar(False) if pc.all(zoned).as_py() else pc.match_substring_regex(array, _MOMENT + "$")
     try:
         moments = pc.coalesce(
             pc.if_else(plain, array, None).cast(pa.timestamp("us")).cast(pa.int64()),
             pc.if_else(zoned, array, None).cast(ARROW_TIMESTAMP).cast(pa.int64()),
         ).cast(ARROW_TIMESTAMP)
-    except pa.ArrowInvalid:  # the spelling of a day or an hour that does not exist
+    except pa.ArrowInvalid:  # a day or an hour that does not exist
         return _undecided(array, TIMESTAMP)
     column, outside = _moment(moments)
     return column, outside | _still(array, pc.or_(plain, zoned))

@@ -1,4 +1,4 @@
-"""Attributes of an event type in, Arrow schemas of the stream's three tables out."""
+"""Schemas of the three tables of a stream: events, late events, rejected rows."""
 
 from __future__ import annotations
 
@@ -8,28 +8,22 @@ from presage.errors import error
 from presage.model.arrow import to_arrow
 from presage.model.catalog import Attribute, EventType
 
-SEQ = "_seq"  # int64: arrival, dense over all streams of a home, from 1
-TIME = "_t"  # the event time again, under one name in every stream
+SEQ = "_seq"  # int64: order of arrival, dense over all streams of a home, from 1
+TIME = "_t"  # the event time, under one name in every stream
 LATE_BY = "_late_by"  # int64, microseconds by which the event missed the watermark
 RESERVED = (SEQ, TIME, LATE_BY)
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
-# Years 1 to 9999: what Python, Spark and Delta's statistics can all spell.
+# Years 1 to 9999: the range of Python, Spark and Delta's statistics.
 MIN_TIME = -62_135_596_800_000_000
 MAX_TIME = 253_402_300_799_999_999
 
 EVENTS, LATE, REJECTED = "events", "late", "rejected"
 TABLES = (EVENTS, LATE, REJECTED)
-ORDER = {EVENTS: SEQ, LATE: SEQ, REJECTED: "load"}  # the column that tells the order of arrival
+ORDER = {EVENTS: SEQ, LATE: SEQ, REJECTED: "load"}  # the column that orders rows by arrival
 
 REJECTED_SCHEMA = pa.schema(
-    [
-        ("reason", pa.string()),
-        ("raw", pa.string()),
-        ("at", TIMESTAMP),
-        ("origin", pa.string()),
-        ("load", pa.int64()),
-    ]
+    {"reason": pa.string(), "raw": pa.string(), "at": TIMESTAMP, "origin": pa.string(), "load": pa.int64()}
 )
 
 
@@ -46,12 +40,12 @@ def late_schema(attributes: tuple[Attribute, ...]) -> pa.Schema:
 
 
 def table_schemas(event_type: EventType) -> dict[str, pa.Schema]:
-    """The schemas of a stream's tables; refuses a type that has no event time or uses our column names."""
+    """The schemas of a stream's tables. Refuses a type without event time or with reserved column names."""
     if event_type.event_time is None:
         raise error("NO_EVENT_TIME", name=event_type.name)
     seen: dict[str, str] = {name: name for name in RESERVED}
     for attribute in event_type.attributes:
-        # Delta and Spark take names that differ only in case for the same column.
+        # Delta and Spark compare column names without case.
         other = seen.setdefault(attribute.name.lower(), attribute.name)
         if other != attribute.name or attribute.name in RESERVED:
             where = f"the archive of '{event_type.name}'" + (f" (as '{other}')" if other != attribute.name else "")

@@ -1,8 +1,8 @@
-"""Drafts of records in, published records out: the only writer of a home.
+"""The committer of a home: its only writer.
 
-The protocol, and where it can be cut (`failpoints`): data files are staged; one journal record is written, which is the
-commit; then every table is brought up to date, the record is marked, and now and then the records give way to a head.
-Opening a home finishes the records that are not marked and removes staged files that no record names.
+The protocol, with its crash points in `failpoints`: data files are staged; one journal record is written, which is the
+commit; every table is updated; the record is marked as applied; from time to time a head replaces the records. Opening
+a home applies records that are not marked and removes staged files that no record names.
 """
 
 from __future__ import annotations
@@ -26,61 +26,60 @@ from presage.storage.catalog_log import CatalogLog
 from presage.storage.columns import TABLES
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
-from presage.storage.disk import is_full
-from presage.storage.failpoints import CrashPoints
-from presage.storage.failures import KEPT, NOT_DONE, storage, storage_error
+from presage.storage.disk import KEPT, NOT_DONE, corrupt, is_full, storage, storage_error
+from presage.storage.failpoints import Failpoints
 from presage.storage.home import Home
 from presage.storage.home_state import HomeState, Point, state_after
 from presage.storage.journal import FileAdd, Journal, Part, Record, Turn
-from presage.storage.leases import Held, Pin, Pins
+from presage.storage.leases import FileLease, Lease, Leases
 from presage.storage.staging import discard, stage, sweep
 
-# The head holds all `once` keys: the more there are, the more records it waits for, so that its cost stays small.
+# A head contains all `once` keys: the more there are, the more rarely it is written.
 RECORDS_PER_HEAD = 64
 KEYS_PER_RECORD = 16
 MOST_RECORDS_PER_HEAD = 4096
 TRIMMED_PER_RECORD = 2
-CLOSED = "; nothing is lost and the home is closed: the next opening finishes what is missing"
+CLOSED = "; nothing is lost and the home is closed: the next opening finishes the rest"
 
 
 class Committer:
-    def __init__(self, home: Home, tables: Tables, points: CrashPoints | None = None) -> None:
+    def __init__(self, home: Home, tables: Tables, points: Failpoints | None = None) -> None:
         self._home = home
         self._tables = tables
-        self.points = self._points = points or CrashPoints()
-        self._journal = Journal(home.journal, home.disk, self._points)
-        self.pins = Pins()
+        self.points = points or Failpoints()
+        self._journal = Journal(home.journal, home.disk, self.points)
+        self.leases = Leases()
         self.catalog = CatalogLog(home.catalog, home.disk)
         self.state = HomeState()
-        # Appends queue at the first lock while files are written; the second is held only while tables change.
+        # `_order` serializes commits, also while they write files; `_tables_lock` is held only while tables change.
         self._order = threading.RLock()
         self._tables_lock = threading.RLock()
-        self._kept: list[Record] = []  # records since the head
-        self._pending: list[Record] = []  # those of them that are not carried out
+        self._records: list[Record] = []  # since the head
+        self._pending: list[Record] = []  # written and not applied yet
         self._broken: PresageError | None = None  # why nothing more can be published
         self._closed = False
-        self.point = Point(0, 0, {})  # how far readers may see
-        self._followers: list[Callable[[], None]] = []
+        self.point = Point(0, 0, {})  # up to which readers may read
+        self.followers: list[Callable[[], None]] = []  # called after each record by its thread: they must not block
         self._recover()
 
     def _recover(self) -> None:
-        found = self._journal.read()
-        covered = state_after(self._home.journal, found.head, ())
-        base, last_changes = covered.n, changes_of(covered)
-        self.state = state_after(self._home.journal, found.head, found.records)
-        self._kept = found.records
-        self._pending = [record for record in found.records if record.n in found.pending]
-        self._finish()
-        comparison = Comparison(self._home, self._tables, self.catalog, self._kept, last_changes)
+        journal = self._journal.read()
+        at_head = state_after(self._home.journal, journal.head, ())
+        base, last_changes = at_head.n, changes_of(at_head)
+        self.state = state_after(self._home.journal, journal.head, journal.records)
+        self._records = journal.records
+        self._pending = [record for record in journal.records if record.n in journal.pending]
+        self._apply_pending()
+        comparison = Comparison(self._home, self._tables, self.catalog, self._records, last_changes)
         for record in comparison.lost(self.state):
-            self._carry_out(record)
-        self._clear(base)
+            self._apply(record)
+        self._remove_leftovers(base)
         self._compact_if_due()
 
-    def _clear(self, base: int) -> None:
+    def _remove_leftovers(self, base: int) -> None:
         for leftover in [*self._home.streams.glob(".new-*"), *self._home.streams.glob(".dropped-*")]:
             shutil.rmtree(leftover)
-        changes: list[Record | Part] = [change for record in self._kept for change in _changes(record)]
+        changes = [change for record in self._records for change in record.changes()]
         named = {file.path for change in changes for files in change.adds.values() for file in files}
         for stream in self.state.streams:
             for table in TABLES:
@@ -88,48 +87,43 @@ class Committer:
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
-        """Wait for the right to publish. Records that failed half-way are finished first."""
-        self.check_open()  # before the lock: in a forked child nobody would give it back
+        """Wait for the right to publish. Applies pending records first."""
+        self.check_open()  # before the lock, which nobody would release in a forked child
         with self._order:
             self.check_open()
             if self._broken is not None:
                 raise self._broken
             before = self.state.n
             try:
-                self._finish()
+                self._apply_pending()
                 yield Turn(before + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
             except Exception as failure:
                 if isinstance(failure, OSError | DeltaError) or is_full(failure):
-                    # A record that is written has happened, even if it could not be carried out yet.
+                    # A written record is committed, even if it could not be applied yet.
                     then = KEPT if self.state.n > before else NOT_DONE
                     raise storage_error(self._home.path, failure, then) from failure
                 raise
 
     def stage(self, turn: Turn, stream: str, tables: dict[str, pa.Table]) -> dict[str, list[FileAdd]]:
-        """Write rows as data files that nobody sees yet."""
+        """Write rows as data files that no record names yet."""
         staged: dict[str, list[FileAdd]] = {}
         try:
             for table, rows in tables.items():
                 folder = self._home.table_folder(stream, table)
                 for file in stage(folder, turn.n, turn.token, rows, self._home.disk.durable):
                     staged.setdefault(table, []).append(file)
-                    self._points.reach(failpoints.STAGED_ONE)
+                    self.points.reach(failpoints.STAGED_ONE)
         except Exception:
             self.discard(turn, stream)
             raise
         return staged
-
-    @property
-    def position(self) -> int:
-        """The last sequence number that readers may see."""
-        return self.point.position
 
     def discard(self, turn: Turn, stream: str, keep: frozenset[str] = frozenset()) -> None:
         for table in TABLES:
             discard(self._home.table_folder(stream, table), turn.token, keep)
 
     def publish(self, turn: Turn, draft: Record) -> Record:
-        """Make the draft the next record of the home and carry it out."""
+        """Commit the draft as the next record of the home, and apply it."""
         record = replace(draft, n=turn.n, at=turn.at)
         next_seq = self.state.position + 1
         if record.seqs:
@@ -142,68 +136,56 @@ class Committer:
         for stream, adds in _adds(record):
             for table in adds:
                 self._home.disk.sync_folder(self._home.table_folder(stream, table))
-        self._points.reach(failpoints.STAGED)
+        self.points.reach(failpoints.STAGED)
         try:
             self._journal.write(record)
         except Exception as failure:
             if isinstance(failure, PresageError):
                 self._broken = failure  # the home has another writer
             elif self._journal.holds(record.n):
-                # Written and perhaps not durable: only opening again can tell.
+                # Written, but perhaps not durable: only reopening can tell.
                 fix = "close the engine and open the home again"
-                self._broken = error(
-                    "HOME_CORRUPT", what="the journal", path=self._home.path, why="a flush failed", fix=fix
-                )
+                self._broken = corrupt("the journal", self._home.path, "a flush failed", fix)
                 raise
             for stream, _ in _adds(record):
                 self.discard(turn, stream)
             raise
         self.state.advance(record)
-        self._kept.append(record)
+        self._records.append(record)
         self._pending.append(record)
-        self._finish()
+        self._apply_pending()
         self._compact_if_due()
-        for follower in self._followers:
+        for follower in self.followers:
             follower()
         return record
 
-    def have(self, tables: Mapping[str, dict[str, str]]) -> None:
-        """Make those of our own tables, with their schemas, that are not there yet."""
+    def ensure_tables(self, tables: Mapping[str, dict[str, str]]) -> None:
+        """Create the internal tables that do not exist yet. `tables`: schemas by name and table."""
         with self.turn() as turn:
             missing = {name: tables[name] for name in tables if name not in self.state.streams}
             if missing:
                 self.publish(turn, Record(turn.n, "catalog", turn.at, creates=missing))
 
-    def reach(self, point: str) -> None:
-        self._points.reach(point)
-
-    def follow(self, follower: Callable[[], None]) -> None:
-        """Have the follower called after every record, by the thread that published it: it must not wait."""
-        self._followers.append(follower)
-
-    def unfollow(self, follower: Callable[[], None]) -> None:
-        self._followers.remove(follower)
-
-    def _finish(self) -> None:
-        """Carry out all records that are not, in order. Each step may have been done before."""
+    def _apply_pending(self) -> None:
+        """Apply pending records in order. Idempotent."""
         with self._tables_lock:
             while self._pending:
                 record = self._pending[0]
-                self._carry_out(record)
-                self._points.reach(failpoints.APPLIED)
+                self._apply(record)
+                self.points.reach(failpoints.APPLIED)
                 self._journal.mark(record.n)
                 self._pending.pop(0)
             self.point = self.state.point()
 
-    def _carry_out(self, record: Record) -> None:
+    def _apply(self, record: Record) -> None:
         for stream in record.drops:
             self._tables.drop(stream, record.n)
-            self._points.reach(failpoints.TABLE_COMMITTED)
+            self.points.reach(failpoints.TABLE_COMMITTED)
         for stream, schemas in record.creates.items():
             self._tables.create(stream, record.n, schemas)
-            self._points.reach(failpoints.TABLE_COMMITTED)
-        for change in _changes(record):
-            # A record that is carried out again may speak of a stream that a later record dropped.
+            self.points.reach(failpoints.TABLE_COMMITTED)
+        for change in record.changes():
+            # A record that is applied again may name a stream that a later record dropped.
             name = change.stream
             if name is None or name not in self.state.streams:
                 continue
@@ -212,24 +194,24 @@ class Committer:
                 for table in {**change.adds, **removes}:
                     adds, rewrites = change.adds.get(table, []), isinstance(change, Part) and change.rewrites
                     self._tables.change(name, table, adds, removes.get(table, []), record.n, rewrites)
-                    self._points.reach(failpoints.TABLE_COMMITTED)
+                    self.points.reach(failpoints.TABLE_COMMITTED)
         if record.catalog is not None:
             self.catalog.write(record.catalog)
-            self._points.reach(failpoints.TABLE_COMMITTED)
+            self.points.reach(failpoints.TABLE_COMMITTED)
 
     def _compact_if_due(self) -> None:
         due = min(max(RECORDS_PER_HEAD, self.state.keys() // KEYS_PER_RECORD), MOST_RECORDS_PER_HEAD)
         try:
-            if len(self._kept) >= due:
+            if len(self._records) >= due:
                 self._compact()
             self._journal.trim(TRIMMED_PER_RECORD)
         except OSError:
-            # The record has happened. Those since the head say all that a new one would: it waits for the next.
+            # The record is committed, and the records contain all that a head would: retry after the next one.
             return
 
     def _compact(self) -> None:
-        self._journal.compact(self.state.n, self.state.to_json(), self._kept)
-        self._kept = []
+        self._journal.compact(self.state.n, self.state.to_json(), self._records)
+        self._records = []
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -242,30 +224,29 @@ class Committer:
         with self._reading():
             return self._tables.files(stream, table)
 
-    def look(self, stream: str, table: str) -> tuple[tuple[LiveFile, ...], pa.Schema] | None:
+    def files_and_schema(self, stream: str, table: str) -> tuple[tuple[LiveFile, ...], pa.Schema] | None:
         """The files and the schema of a table; None if its stream has been dropped."""
         with self._reading():
             if stream not in self.state.streams:
                 return None
             return self.files(stream, table), self.schema(stream, table)
 
-    def held_files(
+    def leased_files(
         self, stream: str, table: str, wanted: Callable[[LiveFile], bool] = lambda file: True
-    ) -> tuple[list[LiveFile], Held]:
-        """The wanted files of a table. They stay on disk as long as what comes with them is referred to."""
+    ) -> tuple[list[LiveFile], FileLease]:
+        """The wanted files of a table. They stay on disk as long as the lease is referenced."""
         with self._reading():
             files = [file for file in self.files(stream, table) if wanted(file)]
-            return files, self.pins.hold(self.path_of(stream, table, file.name) for file in files)
+            return files, self.leases.hold(self.path_of(stream, table, file.name) for file in files)
 
-    def pin(self, position: int) -> Pin:
+    def lease(self, position: int) -> Lease:
         with self._reading():
             live = [(stream, table, file) for stream, table in self.tables() for file in self.files(stream, table)]
-            return self.pins.pin(position, (self.path_of(stream, table, file.name) for stream, table, file in live))
+            return self.leases.lease(position, (self.path_of(stream, table, file.name) for stream, table, file in live))
 
     def tables(self) -> list[tuple[str, str]]:
-        """All tables of all streams, our own ones too."""
-        found = [(stream, table) for stream in list(self.state.streams) for table in TABLES]
-        return [(stream, table) for stream, table in found if self._home.table_folder(stream, table).is_dir()]
+        """All tables of all streams, internal ones too."""
+        return self._home.tables(list(self.state.streams))
 
     def path_of(self, stream: str, table: str, name: str) -> str:
         return os.path.join(self._home.table_folder(stream, table), name)
@@ -279,13 +260,13 @@ class Committer:
             return self._tables.schema(stream, table)
 
     def check_open(self) -> None:
-        """Refuse what is asked of a closed home, or by a fork of the process that opened it."""
+        """Raise an error if the home is closed, or in a fork of the process that opened it."""
         self._home.check_owner()
         if self._closed:
             raise error("ENGINE_CLOSED")
 
     def close(self) -> None:
-        """Leave a short journal behind, so that the next opening is quick. Closing twice is fine."""
+        """Compact the journal, so that the next opening is quick. Idempotent."""
         if not self._home.is_own:
             return
         with self._order, self._tables_lock:
@@ -295,18 +276,14 @@ class Committer:
             try:
                 with storage(self._home.path, CLOSED):
                     if self._home.is_locked:
-                        if self._kept and not self._pending and self._broken is None:
+                        if self._records and not self._pending and self._broken is None:
                             self._compact()
                         self._journal.trim()
             finally:
                 self._tables.close()
 
 
-def _changes(record: Record) -> list[Record | Part]:
-    return [record, *record.parts]
-
-
 def _adds(record: Record) -> list[tuple[str, dict[str, list[FileAdd]]]]:
-    """Files that the record adds, by stream."""
+    """The files that the record adds, by stream."""
     own = [(record.stream, record.adds)] if record.stream is not None else []
     return [*own, *((part.stream, part.adds) for part in record.parts)]

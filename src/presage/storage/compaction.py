@@ -1,8 +1,7 @@
-"""Groups of files in, fewer and better files with the same rows out; or a file with those rows that are still wanted.
+"""Compaction of a table: replaces groups of files by fewer files with the same rows, or without unwanted rows.
 
-They are written outside the committer's turn and published in it. Rows keep their values and their `_seq`; only the
-files change. A group whose files are no longer all live when its turn comes is given up: nothing has happened then but
-some writing.
+The files are written outside the committer's turn and published in it. Rows keep their values and their `_seq`. If a
+file of the group is no longer live at publishing, the compaction of the group is abandoned.
 """
 
 from __future__ import annotations
@@ -25,18 +24,17 @@ from presage.storage.columns import ORDER, SEQ, TIME
 from presage.storage.committer import Committer
 from presage.storage.data_files import is_missing, read_data
 from presage.storage.delta import LiveFile
-from presage.storage.disk import is_full
-from presage.storage.failures import storage_error
+from presage.storage.disk import is_full, storage_error
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd, Part, Record, Turn
 from presage.storage.staging import discard, stage, stage_one
 
-_Piece = tuple[pa.Table, str]  # rows of one file, and the mark in its name
+_Piece = tuple[pa.Table, str]  # rows of one file, and the bucket in its name
 _Write = Callable[[Turn], list[FileAdd]]
 
 
 class Compaction:
-    """Compacts one table of a stream."""
+    """Compacts one table of a stream. Each method returns whether the replacement was published."""
 
     def __init__(
         self, home: Home, committer: Committer, stream: str, table: str, schema: pa.Schema, shape: Shape
@@ -50,30 +48,30 @@ class Compaction:
         self._shape = shape
 
     def merge(self, group: Sequence[LiveFile]) -> bool:
-        """One file, in the order of arrival, in the place of several; whether it happened."""
-        # A merge of large files holds a few of them at a time, not all.
+        """Replace files by one, in the order of arrival."""
+        # In parts: a merge of large files must not load all of them at once.
         parts = (self._read(files) for files in apart(group, ORDER[self._table]))
         return self._replace(group, lambda draft: self._one(draft, parts))
 
     def thin(self, file: LiveFile, wanted: Callable[[pa.Table], pa.Table]) -> bool:
-        """A file with the wanted rows of another in its place; whether it happened."""
+        """Replace a file by one with only the wanted rows."""
         rows = wanted(self._read([file]))
-        return self._replace([file], lambda draft: self._one(draft, [rows]), went=file.rows - rows.num_rows)
+        return self._replace([file], lambda draft: self._one(draft, [rows]), removed=file.rows - rows.num_rows)
 
     def drop(self, group: Sequence[LiveFile]) -> bool:
-        """No files, and none of their rows, in the place of several; whether it happened."""
-        return self._replace(group, lambda draft: [], went=sum(file.rows for file in group))
+        """Remove files with all their rows."""
+        return self._replace(group, lambda draft: [], removed=sum(file.rows for file in group))
 
     def compact(self, group: Sequence[LiveFile], key: Sequence[str]) -> bool:
-        """Old files, by slice of time and bucket of key, in the place of recent ones; whether it happened."""
+        """Replace recent files by old ones, divided by slice of time and bucket of key."""
         columns = keys_of(self._schema, key)
         return self._replace(group, lambda draft: self._slices_of(draft, group, columns), columns)
 
     def _replace(
-        self, group: Sequence[LiveFile], write: _Write, key: tuple[str, ...] | None = None, went: int = 0
+        self, group: Sequence[LiveFile], write: _Write, key: tuple[str, ...] | None = None, removed: int = 0
     ) -> bool:
-        # The number only says that the files are younger than the records before it: a crash leaves files that either
-        # opening the home or the next vacuum removes.
+        # The number orders the files after all records so far: leftovers of a crash are removed at opening or by the
+        # next vacuum.
         draft = Turn(self._committer.state.n + 1, uuid.uuid4().hex, 0)
         try:
             adds = write(draft)
@@ -85,12 +83,12 @@ class Compaction:
                 raise storage_error(self._home.path, failure) from failure
             raise
         self._committer.points.reach(failpoints.REWRITTEN)
-        return self._publish(draft, group, adds, key, went)
+        return self._publish(draft, group, adds, key, removed)
 
     def _one(self, draft: Turn, parts: Iterable[pa.Table]) -> list[FileAdd]:
-        made = stage_one(self._folder, draft.n, draft.token, self._schema, parts, self._home.disk.durable)
+        file = stage_one(self._folder, draft.n, draft.token, self._schema, parts, self._home.disk.durable)
         self._committer.points.reach(failpoints.REWRITTEN_ONE)
-        return [made]
+        return [file]
 
     def _slices_of(self, draft: Turn, group: Sequence[LiveFile], key: tuple[str, ...]) -> list[FileAdd]:
         adds: list[FileAdd] = []
@@ -101,7 +99,7 @@ class Compaction:
         return adds
 
     def _read(self, group: Sequence[LiveFile]) -> pa.Table:
-        """All rows of the group by arrival."""
+        """All rows of the group, in the order of arrival."""
         parts = [read_data(self._folder / file.name, self._schema) for file in group]
         return by_arrival(pa.concat_tables(parts), ORDER[self._table])
 
@@ -118,62 +116,55 @@ class Compaction:
                 yield from _bucketed(part.slice(low, high - low), key, count)
 
     def _slices(self, times: np.ndarray) -> list[tuple[int, int]]:
-        """Where slices of time begin and end among sorted times. The last one takes in what is too small."""
+        """Begin and end of each slice of time among sorted times. A small rest joins the last slice."""
         cells = times // self._shape.slice
         edges = [*(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(times)]
-        found, start = list[tuple[int, int]](), 0
+        slices, start = list[tuple[int, int]](), 0
         for edge in edges:
             if edge - start >= self._shape.least_rows:
-                found.append((start, edge))
+                slices.append((start, edge))
                 start = edge
         if start < len(times):
-            begin = found.pop()[0] if found else start
-            found.append((begin, len(times)))
-        return found
+            begin = slices.pop()[0] if slices else start
+            slices.append((begin, len(times)))
+        return slices
 
     def _publish(
-        self, draft: Turn, group: Sequence[LiveFile], adds: list[FileAdd], key: tuple[str, ...] | None, went: int
+        self, draft: Turn, group: Sequence[LiveFile], adds: list[FileAdd], key: tuple[str, ...] | None, removed: int
     ) -> bool:
         names = [file.name for file in group]
         with self._committer.turn() as turn:
-            # The stream may have been dropped, or retention may have taken a file of the group.
-            found = self._committer.look(self._stream, self._table)
-            live = {file.name for file in found[0]} if found else set()
-            kept = sum(file.rows for file in group) - went
-            whole = live.issuperset(names) and sum(file.rows for file in adds) == kept
-            if not whole:
+            # The stream may have been dropped, or retention may have removed a file of the group.
+            current = self._committer.files_and_schema(self._stream, self._table)
+            live = {file.name for file in current[0]} if current else set()
+            expected = sum(file.rows for file in group) - removed
+            if not live.issuperset(names) or sum(file.rows for file in adds) != expected:
                 discard(self._folder, draft.token)
                 return False
-            part = Part(
-                self._stream,
-                adds={self._table: adds},
-                removes={self._table: names},
-                rewrites=not went,
-                removed=went,
-                key=None if key is None else list(key),
-            )
-            # With the token of the files: they are discarded if the record does not happen, and only then.
-            kind = "retention" if went else "compaction"
+            new, old, columns = {self._table: adds}, {self._table: names}, None if key is None else list(key)
+            part = Part(self._stream, adds=new, removes=old, rewrites=not removed, removed=removed, key=columns)
+            # With the token of the files: they are discarded if publishing fails, and only then.
+            kind = "retention" if removed else "compaction"
             self._committer.publish(replace(turn, token=draft.token), Record(turn.n, kind, turn.at, parts=[part]))
         return True
 
 
 def apart(group: Sequence[LiveFile], order: str) -> list[list[LiveFile]]:
-    """Files in the order of their first numbers, cut wherever no earlier file has a greater number than the next."""
-    found: list[list[LiveFile]] = []
+    """Files ordered by their first number, divided into runs whose ranges of numbers do not overlap."""
+    runs: list[list[LiveFile]] = []
     highest = -math.inf
     for file in group:
         first, last = arrivals(file, order) or (-math.inf, math.inf)
-        if found and first < highest:
-            found[-1].append(file)
+        if runs and first < highest:
+            runs[-1].append(file)
         else:
-            found.append([file])
+            runs.append([file])
         highest = max(highest, last)
-    return found
+    return runs
 
 
 def by_arrival(rows: pa.Table, order: str) -> pa.Table:
-    """The rows in the order of a column. Mostly they are already; equal numbers stay as they are."""
+    """The rows in the order of a column; a stable sort, skipped if they are sorted."""
     numbers = rows[order].to_numpy()
     if len(numbers) and (numbers[1:] < numbers[:-1]).any():
         return rows.take(pa.array(np.argsort(numbers, kind="stable")))

@@ -1,15 +1,14 @@
-"""A delivery of a source, and the rows that it adds to the stream's tables in one record of the journal.
+"""Deliveries of declared sources: batches of rows that are committed together with the source's cursor.
 
-A source reads on from where it was: its cursor, which means something to the source alone. The record that brings its
-events says how far it is now, so that neither can be there without the other. Beside the stream lie two tables:
-`#offsets:<stream>` (see `offset_dedup`) holds the partition and offset of each event in its source,
-`#taken:<stream>` the parts that are done with, files for example.
+Only the source interprets its cursor. One record publishes both the rows and the new cursor, so that neither can exist
+without the other. Two internal tables belong to the stream: `#offsets:<stream>` (see `offset_dedup`) holds the
+partition and offset of each event in its source, `#taken:<stream>` the parts, such as files, that are finished.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -18,48 +17,35 @@ import pyarrow.compute as pc
 
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, STRING
-from presage.storage.columns import (
-    EVENTS,
-    LATE,
-    MIN_TIME,
-    REJECTED,
-    SEQ,
-    TIME,
-    TIMESTAMP,
-    events_schema,
-    late_schema,
-)
+from presage.storage.archive import state_of
+from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED, SEQ, TIME, TIMESTAMP, events_schema, late_schema
+from presage.storage.committer import Committer
+from presage.storage.data_files import read_data
 from presage.storage.delta import delta_schema
+from presage.storage.distributions import Distributions
+from presage.storage.home import Home
 from presage.storage.home_state import StreamState, greatest
 from presage.storage.ingest import Checked, Rejected
-from presage.storage.journal import Turn
-from presage.storage.lateness import rejected_table, split
-from presage.storage.limits import limit_names, refuse_ahead
+from presage.storage.journal import Part, Record, Turn
+from presage.storage.lateness import arrival_record, rejected_table, split
+from presage.storage.limits import refuse_ahead
 from presage.storage.offset_dedup import OFFSETS_SCHEMA, offsets_table
 
-# The column of a delivered row that holds its number in its part of the source. No attribute's name can hold the sign.
+# The column with a row's offset in its partition of the source. No attribute's name can contain the sign.
 ROW = "#row"
-# The column of the part itself, where rows of several parts arrive together.
+# The column with the partition, in arrivals with rows of several partitions.
 PART = "#part"
 TAKEN_SCHEMA = pa.schema(
-    [
-        (SEQ, pa.int64()),  # of the record
-        ("source", pa.string()),
-        ("partition", pa.string()),
-        ("size", pa.int64()),
-        ("modified", TIMESTAMP),
-        ("rows", pa.int64()),
-        ("rejected", pa.int64()),
-        ("note", pa.string()),
-    ]
-)
+    {SEQ: pa.int64(), "source": pa.string(), "partition": pa.string(), "size": pa.int64(), "modified": TIMESTAMP}
+    | {"rows": pa.int64(), "rejected": pa.int64(), "note": pa.string()}
+)  # SEQ: the record
 Cursor = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Rows that come together, as those of one load do, of one part of a source; their table ends with `ROW`, or, if
-    they are of several parts, with `ROW` and `PART`."""
+    """Rows that arrive together, like those of one load, from one partition of a source. Their table ends with `ROW`,
+    or with `ROW` and `PART` if they come from several partitions."""
 
     partition: str
     checked: Checked
@@ -67,7 +53,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Taken:
-    """A part of a source that is done with. Its size in bytes, and when it was changed last, in microseconds."""
+    """A part of a source, such as a file, that is read to its end. `modified`: microseconds."""
 
     partition: str
     size: int
@@ -79,7 +65,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Delivery:
-    """Arrivals in turn, from one cursor of a source to the next."""
+    """Arrivals in order, from one cursor of a source (`after`) to the next."""
 
     source: str
     after: Cursor | None
@@ -90,7 +76,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class SourceState:
-    """How far a source is, and what it has brought so far, as the journal knows it."""
+    """Cursor and row counts of a source, as in the journal."""
 
     cursor: Cursor | None = None
     rows: int = 0
@@ -102,26 +88,15 @@ class SourceState:
 
 
 @dataclass(frozen=True)
-class Brought:
-    """The rows of a delivery by table, and what the record says of them."""
+class DeliveredRows:
+    """The numbered rows of a delivery, by table, and the source's new state."""
 
     tables: dict[str, pa.Table]
     offsets: pa.Table
     taken: pa.Table
-    ignored: dict[str, int]
+    ignored: Mapping[str, int]
     watermark: int | None
     state: dict[str, Any]
-
-    @property
-    def seqs(self) -> int:
-        return int(self.tables[EVENTS].num_rows + self.tables[LATE].num_rows)
-
-    @property
-    def times(self) -> tuple[int | None, int | None]:
-        """Least and greatest event time."""
-        events = self.tables[EVENTS]
-        bounds = pc.min_max(events[TIME]) if events.num_rows else None
-        return (bounds["min"].value, bounds["max"].value) if bounds is not None else (None, None)
 
 
 def taken_table(stream: str) -> str:
@@ -129,24 +104,24 @@ def taken_table(stream: str) -> str:
 
 
 def delivered_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
-    """The tables beside a stream that a source fills, as a record makes them."""
+    """Schemas of the internal tables of a stream with a source."""
     return {
         offsets_table(event_type.name): {EVENTS: delta_schema(OFFSETS_SCHEMA)},
         taken_table(event_type.name): {EVENTS: delta_schema(TAKEN_SCHEMA)},
     }
 
 
-def bring(
+def number_rows(
     delivery: Delivery,
     event_type: EventType,
     state: StreamState,
     first_seq: int,
     turn: Turn,
     judge: Callable[[pa.Table], dict[int, str]],
-) -> Brought:
-    """Number the rows, arrival by arrival; what is late is decided by the arrivals before, however they are delivered.
+) -> DeliveredRows:
+    """Number the rows, arrival by arrival. Earlier arrivals decide which rows are late, however they are delivered.
 
-    `judge` gives reasons to reject rows of an arrival that others in the log decide on.
+    `judge` returns reasons to reject rows of an arrival, in view of other rows in the log.
     """
     numbered = replace(event_type, attributes=(*event_type.attributes, Attribute(ROW, LONG)))
     parted = replace(event_type, attributes=(*numbered.attributes, Attribute(PART, STRING)))
@@ -164,21 +139,22 @@ def bring(
             offsets.append(_offsets(table, delivery.source, None if several_parts else arrival.partition))
         if both[0].num_rows:
             last = int(both[0][TIME][-1].value)
-            watermark = greatest(watermark, max(last - event_type.max_delay, MIN_TIME))
+            watermark = greatest((watermark, max(last - event_type.max_delay, MIN_TIME)))
         seq += checked.table.num_rows
         rejected.extend(checked.rejected)
         ignored.update(checked.ignored)
-    known = SourceState.of(state.cursors.get(delivery.source))
-    after = SourceState(delivery.cursor, known.rows + seq - first_seq, known.rejected + len(rejected))
-    return Brought(
+    before = SourceState.of(state.cursors.get(delivery.source))
+    after = SourceState(delivery.cursor, before.rows + seq - first_seq, before.rejected + len(rejected))
+    taken = [{SEQ: turn.n, "source": delivery.source, **asdict(part)} for part in delivery.taken]
+    return DeliveredRows(
         {
             EVENTS: pa.concat_tables([events_schema(event_type.attributes).empty_table(), *events]),
             LATE: pa.concat_tables([late_schema(event_type.attributes).empty_table(), *late]),
             REJECTED: rejected_table(rejected, turn),
         },
         pa.concat_tables([OFFSETS_SCHEMA.empty_table(), *offsets]),
-        _taken(delivery, turn),
-        limit_names(ignored, {}),
+        pa.Table.from_pylist(taken, schema=TAKEN_SCHEMA),
+        ignored,
         watermark if watermark != state.watermark else None,
         asdict(after),
     )
@@ -191,6 +167,57 @@ def _offsets(table: pa.Table, source: str, partition: str | None) -> pa.Table:
     return pa.table(columns, schema=OFFSETS_SCHEMA)
 
 
-def _taken(delivery: Delivery, turn: Turn) -> pa.Table:
-    rows = [{SEQ: turn.n, "source": delivery.source, **asdict(part)} for part in delivery.taken]
-    return pa.Table.from_pylist(rows, schema=TAKEN_SCHEMA)
+class Deliveries:
+    def __init__(self, home: Home, committer: Committer, distributions: Distributions) -> None:
+        self._home = home
+        self._committer = committer
+        self._distributions = distributions
+
+    def publish(self, event_type: EventType, delivery: Delivery) -> Record | None:
+        """Commit events, their offsets and the cursor in one record. None, without effect, if the delivery does not
+        start at the source's current cursor: it is a duplicate, or the stream was created anew."""
+        with self._committer.turn():
+            state = state_of(self._committer, event_type.name)
+            if self.state(event_type.name, delivery.source).cursor != delivery.after:
+                return None
+            self._committer.ensure_tables(delivered_schemas(event_type))
+            with self._committer.turn() as turn:
+                first = self._committer.state.position + 1
+                judge = lambda rows: self._distributions.judge(rows, event_type, state)  # noqa: E731
+                rows = number_rows(delivery, event_type, state, first, turn, judge)
+                draft = self._draft(turn, event_type, rows, delivery.source)
+                self._distributions.propose(rows.tables[EVENTS], event_type, state, first + draft.seqs - 1)
+                return self._committer.publish(turn, draft)
+
+    def state(self, stream: str, source: str) -> SourceState:
+        """Cursor and counts of a source."""
+        return SourceState.of(state_of(self._committer, stream).cursors.get(source))
+
+    def generation(self, stream: str) -> int:
+        """The number that distinguishes a stream from earlier ones of its name."""
+        return state_of(self._committer, stream).generation
+
+    def taken(self, stream: str, source: str) -> pa.Table:
+        """The finished parts of a source, in the order in which they were finished."""
+        name = taken_table(stream)
+        if name not in self._committer.state.streams:
+            return TAKEN_SCHEMA.empty_table()
+        folder = self._home.table_folder(name, EVENTS)
+        files = [read_data(folder / file.name, TAKEN_SCHEMA) for file in self._committer.files(name, EVENTS)]
+        table = pa.concat_tables([TAKEN_SCHEMA.empty_table(), *files])
+        return table.filter(pc.equal(table["source"], source)).sort_by(SEQ)
+
+    def _draft(self, turn: Turn, event_type: EventType, rows: DeliveredRows, source: str) -> Record:
+        """Stage the rows, and draft the record that names their files."""
+        names = [event_type.name, *delivered_schemas(event_type)]
+        tables = [rows.tables, {EVENTS: rows.offsets}, {EVENTS: rows.taken}]
+        try:
+            staged, *others = [self._committer.stage(turn, n, t) for n, t in zip(names, tables, strict=True)]
+        except Exception:
+            for name in names:
+                self._committer.discard(turn, name)
+            raise
+        counts = [rows.offsets.num_rows, rows.taken.num_rows]
+        parts = [Part(n, adds=a, accepted=c) for n, a, c in zip(names[1:], others, counts, strict=True) if c]
+        more = {"watermark": rows.watermark, "parts": parts, "cursors": {source: rows.state}}
+        return arrival_record(turn, "delivery", event_type.name, rows.tables, staged, rows.ignored, **more)

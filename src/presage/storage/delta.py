@@ -1,13 +1,11 @@
-"""Carries records out on Delta tables: creates, drops and changes of files in, tables that any Delta reader reads out.
-
-Everything here can be done twice: what is done already is left alone.
-"""
+"""The Delta tables of a home: created, dropped and changed by records of the journal. Every operation is idempotent."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,29 +17,28 @@ import pyarrow as pa
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError
 
-from presage.errors import PresageError, error
+from presage.errors import PresageError
 from presage.model.time import parse_timestamp
-from presage.storage.checkpoints import Checkpoints
 from presage.storage.columns import SEQ, TIME
-from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete
-from presage.storage.failures import first_line
+from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete, seal_checkpoint
+from presage.storage.disk import Disk, corrupt, first_line
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.staging import timestamp_text
 
-# A reader starts from a checkpoint and reads all entries since; a checkpoint costs as much as there are files.
+# A reader reads all entries since the last checkpoint; the cost of a checkpoint grows with the number of files.
 COMMITS_PER_CHECKPOINT = 200
-# Files that were removed are our own to delete (`maintenance`): checkpoints need not remember them for a week.
+# `maintenance` deletes removed files itself: checkpoints need not list them for a week.
 CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
 _MARK = "stream.json"
 
 
 @dataclass(frozen=True)
 class LiveFile:
-    """A data file of a table as its statistics tell it; bounds are None where they are unknown (or the column is).
+    """A data file of a table with its statistics; None where a bound or the column is unknown.
 
-    `low` and `high` are least and greatest values of the other columns, as Delta spells them in JSON.
+    `low` and `high`: least and greatest values of the other columns, as in Delta's JSON.
     """
 
     name: str
@@ -56,45 +53,37 @@ class LiveFile:
 
 
 class Tables(Protocol):
-    """What the committer wants from a store of tables."""
+    """The store of tables that a committer needs."""
 
     def create(self, stream: str, n: int, schemas: dict[str, str]) -> None: ...
-
     def drop(self, stream: str, n: int) -> None: ...
-
     def change(
         self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
     ) -> None: ...
-
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]: ...
-
     def generation(self, stream: str) -> int: ...
-
     def last_change(self, stream: str, table: str) -> int: ...
-
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]: ...
-
     def schema(self, stream: str, table: str) -> pa.Schema: ...
-
     def close(self) -> None: ...
 
 
 @dataclass
 class Table:
-    """What is known of a table as long as this home alone writes it."""
+    """State of a table, cached as long as only this home writes it."""
 
     version: int
     transaction: int  # the last record that changed it
     schema: pa.Schema
     files: dict[str, LiveFile]
-    checkpoint: int  # the version at which the last one was asked for
+    checkpoint: int  # the version of the last checkpoint that was started
 
 
 class DeltaTables:
-    """The tables of one home. Not thread-safe: the committer's lock is held around every call.
+    """The tables of one home. Not thread-safe: the committer holds its lock around every call.
 
-    Log entries are written here and not by delta-rs, whose handle gets slower with every file of the table: a commit
-    must cost the same after ten thousand others. delta-rs reads tables and writes checkpoints.
+    Log entries are written here and not by delta-rs, whose commits slow down with the number of files. delta-rs reads
+    tables and writes checkpoints.
     """
 
     def __init__(self, home: Home) -> None:
@@ -103,7 +92,7 @@ class DeltaTables:
         self._checkpoints = Checkpoints(home.disk)
 
     def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
-        """Make a stream's folder with its tables, whole or not at all."""
+        """Create a stream's folder with its tables, atomically."""
         folder = self._home.stream_folder(stream)
         if generation_of(folder) >= n:
             return
@@ -115,14 +104,14 @@ class DeltaTables:
             DeltaTable.create(str(new / table), schema=Schema.from_json(schema), configuration=CONFIGURATION)
             self._sync_log(new / table, 0)
             self._home.disk.sync_folder(new / table)
-        made = {table: zlib.crc32(entry_path(new / table, 0).read_bytes()) for table in schemas}
-        mark = {"stream": stream, "generation": n, "tables": made}
+        checksums = {table: zlib.crc32(entry_path(new / table, 0).read_bytes()) for table in schemas}
+        mark = {"stream": stream, "generation": n, "tables": checksums}
         self._home.disk.write_atomically(new / _MARK, seal(mark))
         os.rename(new, folder)
         self._home.disk.sync_folder(folder.parent)
 
     def drop(self, stream: str, n: int) -> None:
-        """Remove a stream made before record n; one made by a later record stays."""
+        """Remove a stream that was created before record n; a later one stays."""
         folder = self._home.stream_folder(stream)
         for path in [path for path in self._tables if path.parent == folder]:
             del self._tables[path]
@@ -137,45 +126,44 @@ class DeltaTables:
     def change(
         self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
     ) -> None:
-        """Add and remove files of the table as transaction n of this home, unless that has been done.
+        """Add and remove files of the table as transaction n of this home, unless that is done.
 
-        `rewrites`: the same rows in other files; a Delta reader that follows changes passes over it.
+        `rewrites`: the same rows in other files; a Delta reader that follows changes skips the entry.
         """
         folder = self._home.table_folder(stream, table)
-        known = self._table(folder)
-        # The format accepts a transaction twice, and the removal of a file that is not there: the checks are ours.
-        if known.transaction >= n:
+        state = self._table(folder)
+        # Delta would accept a transaction twice, and the removal of a missing file.
+        if state.transaction >= n:
             return
-        gone = [known.files[name] for name in removes if name in known.files]
+        gone = [state.files[name] for name in removes if name in state.files]
         if rewrites and len(gone) < len(removes):
-            adds, gone = [], []  # another program has rewritten these rows: its files stand, and ours would double them
-        version = known.version + 1
+            adds, gone = [], []  # another program has rewritten these rows: adding our files would duplicate them
+        version = state.version + 1
         try:
-            data = entry(
-                Seal(version, n, known.transaction), self._home.id, adds, [(f.name, f.size) for f in gone], not rewrites
-            )
+            removed = [(f.name, f.size) for f in gone]
+            data = entry(Seal(version, n, state.transaction), self._home.id, adds, removed, not rewrites)
             self._home.disk.write_new(entry_path(folder, version), data)
         except FileExistsError:
-            del self._tables[folder]  # another program has written to the table: what it did stays
+            del self._tables[folder]  # another program has written to the table: keep its change
             if self._table(folder).version < version:
                 raise
             self.change(stream, table, adds, removes, n, rewrites)
             return
         except BaseException:
-            self._tables.pop(folder, None)  # what it knows may be half of the truth
+            self._tables.pop(folder, None)  # the cached state may be wrong
             raise
-        known.version, known.transaction = version, n
+        state.version, state.transaction = version, n
         for file in gone:
-            del known.files[file.name]
-        known.files.update((file.path, _from_stats(file)) for file in adds)
+            del state.files[file.name]
+        state.files.update((file.path, _from_stats(file)) for file in adds)
         self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT)
 
     def generation(self, stream: str) -> int:
-        """The record that made the stream, as its folder says; -1 if there is none."""
+        """The record that created the stream, according to its folder; -1 if there is none."""
         return generation_of(self._home.stream_folder(stream))
 
     def last_change(self, stream: str, table: str) -> int:
-        """The last record that changed the table, as its own log says."""
+        """The last record that changed the table, according to its Delta log."""
         return self._table(self._home.table_folder(stream, table)).transaction
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
@@ -186,7 +174,7 @@ class DeltaTables:
         return self._table(self._home.table_folder(stream, table)).schema
 
     def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
-        """Log files that no reader needs that started after `before`, the oldest first. Begins a checkpoint if due."""
+        """Log files that no reader needs that started after `before`, the oldest first. Starts a checkpoint if due."""
         folder = self._home.table_folder(stream, table)
         self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
         return obsolete(folder, before)
@@ -200,26 +188,26 @@ class DeltaTables:
         return self._tables[folder]
 
     def _checkpoint_if_due(self, folder: Path, commits: int) -> None:
-        known = self._table(folder)
-        if known.version >= known.checkpoint + commits:
-            known.checkpoint = known.version
+        state = self._table(folder)
+        if state.version >= state.checkpoint + commits:
+            state.checkpoint = state.version
             self._checkpoints.start(folder)
 
     def _sync_log(self, folder: Path, version: int) -> None:
-        """delta-rs does not flush: before a record is marked as carried out, its log entries must be durable."""
+        """Flush a log entry of delta-rs, which does not: it must be durable before its record is marked as applied."""
         if self._home.disk.durable:
             self._home.disk.sync_file(entry_path(folder, version))
             self._home.disk.sync_folder(folder / "_delta_log")
 
 
 def generation_of(folder: Path) -> int:
-    """The record that made the stream in a folder, -1 if there is none."""
+    """The record that created the stream in a folder; -1 if there is none."""
     mark = _mark(folder)
     return int(mark["generation"]) if mark else -1
 
 
 def _mark(folder: Path) -> dict[str, Any]:
-    """What the folder of a stream says of itself; nothing if there is none."""
+    """The content of stream.json in the folder of a stream; empty if there is none."""
     try:
         mark = unseal((folder / _MARK).read_bytes())
         return {"tables": {}, **mark, "generation": int(mark["generation"])}
@@ -230,10 +218,9 @@ def _mark(folder: Path) -> dict[str, Any]:
 
 
 def read_table(folder: Path, application: str) -> Table:
-    """What the log of a table says now. `application`: the identity of the home, whose transactions count."""
-    made = _mark(folder.parent).get("tables", {}).get(folder.name)
+    """The state of a table according to its log. `application`: the id of the home, whose transactions count."""
     try:
-        check_log(folder, made)
+        check_log(folder, _mark(folder.parent).get("tables", {}).get(folder.name))
         handle = DeltaTable(str(folder))
         actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
         files = sorted(map(_from_action, actions), key=lambda file: file.name)
@@ -249,12 +236,11 @@ def read_table(folder: Path, application: str) -> Table:
 
 
 def _corrupt(folder: Path, what: str, broken: Exception) -> PresageError:
-    fix = "restore the folder from a copy of the home"
-    return error("HOME_CORRUPT", what=what, path=folder, why=first_line(broken), fix=fix)
+    return corrupt(what, folder, first_line(broken), "restore the folder from a copy of the home")
 
 
 def delta_schema(schema: pa.Schema) -> str:
-    """An Arrow schema in Delta's own spelling."""
+    """An Arrow schema as Delta's JSON."""
     return str(Schema.from_arrow(schema).to_json())
 
 
@@ -280,3 +266,40 @@ def _live_file(name: str, size: int, rows: int, low: dict[str, Any], high: dict[
 
 def _spelled(value: Any) -> Any:
     return timestamp_text(value) if isinstance(value, datetime) else value
+
+
+class Checkpoints:
+    """Writes checkpoints of Delta logs, each in a thread of its own.
+
+    A checkpoint takes as long as tens of commits. It reads immutable entries and appears atomically, so that commits
+    need not wait for it; only the removal of the folder must. Not thread-safe: callers hold the committer's lock.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._running: dict[Path, threading.Thread] = {}
+
+    def start(self, folder: Path) -> None:
+        """Write a checkpoint of the newest version, unless one is being written."""
+        if folder not in self._running or not self._running[folder].is_alive():
+            self._running[folder] = threading.Thread(target=self._write, args=(folder,), name="presage-checkpoint")
+            self._running[folder].start()
+
+    def wait(self, under: Path) -> None:
+        """Wait for the checkpoints in a folder and below it."""
+        for folder in [folder for folder in self._running if folder.is_relative_to(under)]:
+            self._running.pop(folder).join()
+
+    def _write(self, folder: Path) -> None:
+        try:
+            handle = DeltaTable(str(folder))
+            handle.create_checkpoint()
+            seal = seal_checkpoint(folder, handle.version())
+            if self._disk.durable:
+                log = folder / "_delta_log"
+                self._disk.sync_file(seal)
+                self._disk.sync_file(log / f"{handle.version():020d}.checkpoint.parquet")
+                self._disk.sync_file(log / "_last_checkpoint")
+                self._disk.sync_folder(log)
+        except (OSError, DeltaError):
+            return  # a checkpoint only speeds up readers, and the disk may be full

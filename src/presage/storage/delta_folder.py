@@ -1,8 +1,7 @@
-"""A folder with a `_delta_log`: a Delta table that other programs write, read by its log.
+"""A Delta table that other programs write, read by its `_delta_log`.
 
-Read as bare Parquet, rows of files that were compacted or deleted would count again. The library reads the log; data
-files are opened here, because its Arrow reader gives nulls under column mapping and refuses deletion vectors, and
-because each file that is opened must lie in the roots.
+delta-rs reads the log. The data files are opened here, because its Arrow reader returns nulls under column mapping and
+refuses deletion vectors, and because each file must lie in the roots.
 
 The format: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
 """
@@ -27,17 +26,13 @@ from deltalake import DeltaTable
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
 from presage.storage.data_files import open_data
+from presage.storage.disk import first_line
 
 LOG = "_delta_log"
-# What a reader must know to read a table right, as protocols name it. Widened types are those of the attributes.
+# The reader features of the Delta protocol that are supported.
 KNOWN = {
-    "deletionVectors",
-    "columnMapping",
-    "timestampNtz",
-    "v2Checkpoint",
-    "vacuumProtocolCheck",
-    "typeWidening",
-    "typeWidening-preview",
+    *("deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"),
+    *("typeWidening", "typeWidening-preview"),
 }
 MODE = "delta.columnMapping.mode"
 PHYSICAL = "delta.columnMapping.physicalName"
@@ -47,33 +42,34 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 @dataclass(frozen=True)
 class DeltaFile:
-    """A data file of a table. `partition`: a column of one value for each partition column; `kept`: which of its rows
-    are not deleted, None if all are; `columns`: names in the table by names in the file, None if they are the same."""
+    """A data file of a table. `partition`: an array of one value for each partition column; `kept`: mask of the rows
+    that are not deleted, None if all are kept; `columns`: column names in the table by names in the file, None if
+    they are equal."""
 
-    name: str  # its path from the table's folder, or a whole one
+    name: str  # its path, absolute or relative to the table's folder
     partition: Mapping[str, pa.Array] = field(default_factory=dict)
     kept: npt.NDArray[np.bool_] | None = None
     columns: Mapping[str, str] | None = None
 
     def shaped(self, table: pa.Table, at: int = 0) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-        """Rows of the file, from row `at` on, as rows of the table; and which rows of the file they are."""
+        """Rows of the file, from row `at` on, as rows of the table; and their row numbers in the file."""
         rows = np.arange(at, at + table.num_rows)
         if self.columns is not None:
-            known = [name for name in table.column_names if name in self.columns]
-            table = table.select(known).rename_columns([self.columns[name] for name in known])
+            names = [name for name in table.column_names if name in self.columns]
+            table = table.select(names).rename_columns([self.columns[name] for name in names])
         for name, value in self.partition.items():
             table = table.append_column(name, pa.repeat(value[0], len(rows)))
         if self.kept is not None:
-            kept = np.ones(len(rows), np.bool_)
-            known_rows = self.kept[at : at + len(rows)]  # rows after the last that it speaks of are kept
-            kept[: len(known_rows)] = known_rows
+            kept = np.ones(len(rows), np.bool_)  # rows beyond the mask are kept
+            mask = self.kept[at : at + len(rows)]
+            kept[: len(mask)] = mask
             table, rows = table.filter(pa.array(kept)), rows[kept]
         return table, rows
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a version changed. `added`: files with new rows, by name; `changes`: whether rows went or became others."""
+    """What a version changed. `added`: names of files with new rows; `changes`: it deleted or updated rows."""
 
     added: tuple[str, ...]
     changes: bool
@@ -82,8 +78,8 @@ class Commit:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A version of a table. `table`: what tells it from another that was in its folder before; `files`: those that hold
-    its rows, in the order of their writing; `schema`: its columns, whether or not a file has them."""
+    """A version of a table. `table`: the table's id, another one if the folder is replaced; `files`: its data files, in
+    the order of writing; `schema`: its columns, whether or not a file has them."""
 
     version: int
     table: str
@@ -92,7 +88,7 @@ class Snapshot:
 
 
 class DeltaFolder:
-    """A Delta table by its folder; `roots` hold for every file of it."""
+    """A Delta table in a folder; every file of it must lie in the `roots`."""
 
     def __init__(self, folder: Path, roots: Roots) -> None:
         self.folder = folder
@@ -101,7 +97,7 @@ class DeltaFolder:
     def snapshot(self, version: int | None = None) -> Snapshot:
         """A version, the newest by default."""
         self._check_log()
-        with self._told():
+        with self._readable():
             table = DeltaTable(str(self.folder), version=version)
             self._check_features(table)
             columns = self._columns(table)
@@ -109,7 +105,7 @@ class DeltaFolder:
                 [("modification_time", "ascending"), ("path", "ascending")]
             )
             masks = self._masks(table)
-            found = [
+            files = [
                 DeltaFile(
                     name := unquote(path),
                     self._partition(actions, row, columns),
@@ -118,32 +114,32 @@ class DeltaFolder:
                 )
                 for row, path in enumerate(actions["path"].to_pylist())
             ]
-            return Snapshot(int(table.version()), str(table.metadata().id), found, pa.schema(table.schema().to_arrow()))
+            return Snapshot(int(table.version()), str(table.metadata().id), files, pa.schema(table.schema().to_arrow()))
 
     def newest(self) -> int:
-        """The newest version that its log has an entry of; -1 if it has none."""
-        with self._told():
+        """The newest version in the log; -1 if there is none."""
+        with self._readable():
             names = map(_COMMIT.fullmatch, os.listdir(self.folder / LOG))
             return max((int(match[1]) for match in names if match), default=-1)
 
     def commit(self, version: int) -> Commit | None:
-        """What a version changed; None if its entry is not there (any more)."""
+        """What a version changed; None if its log entry does not exist."""
         path = self.folder / LOG / f"{version:020d}.json"
         try:
-            with self._told(), self._roots.opened(path) as file:
+            with self._readable(), self._roots.opened(path) as file:
                 actions = [json.loads(line) for line in file if line.strip()]
                 adds = [each["add"] for each in actions if each.get("add") and each["add"].get("dataChange", True)]
                 gone = [each for each in actions if each.get("remove") and each["remove"].get("dataChange", True)]
-                said: dict[str, Any] = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
-                # A file that is there already, with rows masked, is added once more.
+                info: dict[str, Any] = next((each["commitInfo"] for each in actions if each.get("commitInfo")), {})
+                # Deleting rows by a mask adds the file a second time.
                 masked = any(add.get("deletionVector") for add in adds)
                 names = tuple(unquote(add["path"]) for add in adds)
-                return Commit(names, bool(gone) or masked, str(said.get("operation", "a change")))
+                return Commit(names, bool(gone) or masked, str(info.get("operation", "a change")))
         except FileNotFoundError:
             return None
 
     def rows_since(self) -> tuple[str, str]:
-        """What tells its rows from those of another table or time: the table, and the version that made them so."""
+        """An identity of the table's rows: its id, and the last version that changed rows."""
         now = self.snapshot()
         version = now.version
         while (commit := self.commit(version)) is not None and not (commit.added or commit.changes) and version:
@@ -151,7 +147,7 @@ class DeltaFolder:
         return now.table, str(version)
 
     def path(self, name: str) -> Path:
-        """Where a file lies that the log names."""
+        """The path of a file that the log names."""
         if not _SCHEME.match(name):
             return self.folder / name
         parts = urlsplit(name)
@@ -160,9 +156,9 @@ class DeltaFolder:
         return Path(parts.path)
 
     def read(self, file: DeltaFile) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-        """The rows of a file, and which rows of it they are."""
+        """The rows of a file, and their row numbers in it."""
         path = self.path(file.name)
-        with self._told():
+        with self._readable():
             try:
                 with self._roots.opened(path) as opened:
                     return file.shaped(open_data(opened, coerce_int96_timestamp_unit="us").read())
@@ -170,7 +166,7 @@ class DeltaFolder:
                 why = f"its file '{file.name}' is gone"
                 raise self._unreadable(why, "read it again: a vacuum may have been at work") from failure
 
-    # -- what the log says ---------------------------------------------------------------------------
+    # -- the log -------------------------------------------------------------------------------------
 
     def _check_features(self, table: DeltaTable) -> None:
         protocol, configuration = table.protocol(), table.metadata().configuration
@@ -209,7 +205,7 @@ class DeltaFolder:
         }
 
     def _check_log(self) -> None:
-        """The library opens the log by itself: a link in it must not lead out of the roots."""
+        """delta-rs opens the log by itself: a link in it must not lead out of the roots."""
         if self._roots.bounded:
             log = self.folder / LOG
             inside = [entry.path for entry in _entries(log) if entry.is_symlink()]
@@ -219,15 +215,14 @@ class DeltaFolder:
     # -- errors --------------------------------------------------------------------------------------
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Whatever the library, or a damaged file, raises is the user's to read. A missing file is the caller's."""
+    def _readable(self) -> Iterator[None]:
+        """Convert failures of delta-rs and damaged files to FILE_UNREADABLE; FileNotFoundError passes."""
         try:
             yield
         except (PresageError, FileNotFoundError, KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
-        except BaseException as failure:  # a panic of the library is no Exception
-            said = str(failure).strip().splitlines()
-            raise self._unreadable(said[0] if said else type(failure).__name__, "check its log") from failure
+        except BaseException as failure:  # a panic of delta-rs is no Exception
+            raise self._unreadable(first_line(failure), "check its log") from failure
 
     def _unreadable(self, why: str, fix: str) -> PresageError:
         return error("FILE_UNREADABLE", path=self.folder, why=f"as a Delta table: {why}", fix=fix)
@@ -237,7 +232,7 @@ class DeltaFolder:
 
 
 def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
-    """All that is in a folder and, but for links, below it."""
+    """All entries of a folder and below it, without following links."""
     with os.scandir(folder) as entries:
         for entry in entries:
             yield entry
@@ -250,7 +245,7 @@ def is_delta(folder: Path) -> bool:
 
 
 def not_a_part(folder: Path) -> None:
-    """Refuse a folder that is a part of a Delta table, a partition or the log itself: not all its files count."""
+    """Refuse a folder inside a Delta table, such as a partition or the log: not all its files are live."""
     table = next((parent for parent in folder.resolve().parents if is_delta(parent)), None)
     if table is not None:
         why, fix = f"it is a part of the Delta table '{table}', whose log says what counts", f"name '{table}'"

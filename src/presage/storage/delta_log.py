@@ -1,4 +1,4 @@
-"""A change of files in, a Delta log entry out; and which files of a Delta log nobody needs any more.
+"""Entries of Delta logs: written with a checksum, verified, and found when they are obsolete.
 
 The format: https://github.com/delta-io/delta/blob/master/PROTOCOL.md (reader version 1, writer version 2).
 """
@@ -18,53 +18,49 @@ from presage.storage.journal import FileAdd
 
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
 _CHECKPOINT = ".checkpoint.parquet"
-SEAL = "presage"  # in the commitInfo of our entries, which holds whatever its writer wants to say
+SEAL = "presage"  # our key in commitInfo, whose content is free
 
 
 def entry(
     seal: Seal, application: str, adds: Sequence[FileAdd], removes: Sequence[tuple[str, int]], data_change: bool
 ) -> bytes:
-    """The log entry of a record, which is a transaction of an application. `removes`: names and sizes."""
+    """The log entry of a record, as a transaction of an application. `removes`: names and sizes."""
     now = time.time_ns() // 1_000_000
     operation = "WRITE" if adds and not removes else "DELETE" if data_change else "OPTIMIZE"
     actions: list[dict[str, Any]] = [{"txn": {"appId": application, "version": seal.record, "lastUpdated": now}}]
-    kept = {"partitionValues": {}, "dataChange": data_change}
+    common = {"partitionValues": {}, "dataChange": data_change}
     actions += [
-        {"add": {"path": file.path, "size": file.size, "modificationTime": now, "stats": file.stats, **kept}}
+        {"add": {"path": file.path, "size": file.size, "modificationTime": now, "stats": file.stats, **common}}
         for file in adds
     ]
     actions += [
-        {"remove": {"path": name, "size": size, "deletionTimestamp": now, "extendedFileMetadata": True, **kept}}
+        {"remove": {"path": name, "size": size, "deletionTimestamp": now, "extendedFileMetadata": True, **common}}
         for name, size in removes
     ]
-    said = "".join(json.dumps(action) + "\n" for action in actions).encode()
-    told = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage"}
-    info = {"commitInfo": {**told, SEAL: [*seal, seal.checksum(said)]}}
-    return json.dumps(info).encode() + b"\n" + said
+    body = "".join(json.dumps(action) + "\n" for action in actions).encode()
+    info = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage"}
+    first = {"commitInfo": {**info, SEAL: [*seal, seal.checksum(body)]}}
+    return json.dumps(first).encode() + b"\n" + body
 
 
 class Seal(NamedTuple):
-    """By which an entry of ours is known to be the one that was written as that version, after another of ours."""
+    """Identifies an entry of ours: its version, its record, and the record of our entry before it."""
 
     version: int
     record: int
     previous: int  # the record of our entry before it, 0 if it is the first
 
-    def checksum(self, said: bytes) -> int:
+    def checksum(self, body: bytes) -> int:
         """Of the entry without its first line, which holds the seal."""
-        return zlib.crc32(said, zlib.crc32(repr(tuple(self)).encode()))
+        return zlib.crc32(body, zlib.crc32(repr(tuple(self)).encode()))
 
 
 def check_log(folder: Path, made: int | None) -> None:
-    """ValueError if an entry or a checkpoint that readers start from is not what was written under its name, as far as
-    it has a checksum, or if one of our entries is missing among them. `made`: the checksum of the table's creation."""
+    """Raise ValueError if the last checkpoint or an entry after it is damaged or swapped, as far as checksums tell, or
+    if one of our entries is missing. `made`: the checksum of the table's creation."""
     log, start = folder / "_delta_log", checkpoint_of(folder)
     seal = log / _seal_of(start)
-    if (
-        start
-        and seal.exists()
-        and int(seal.read_text()) != zlib.crc32((log / f"{start:020d}{_CHECKPOINT}").read_bytes())
-    ):
+    if start and seal.exists() and int(seal.read_text()) != _checkpoint_checksum(log, start):
         raise ValueError(f"checkpoint {start} is damaged")
     last = None if start or made is None else 0
     for version, name in _entries(folder):
@@ -75,37 +71,41 @@ def check_log(folder: Path, made: int | None) -> None:
             if made is not None and zlib.crc32(data) != made:
                 raise ValueError("the creation of the table is damaged")
             continue
-        found = _sealed(data)
-        if found is None:
-            continue  # of another program, or of an earlier version
-        if found.version != version or last not in (None, found.previous):
+        sealed = _sealed(data)
+        if sealed is None:
+            continue  # written by another program, or by an earlier version
+        if sealed.version != version or last not in (None, sealed.previous):
             raise ValueError(f"entry {version} has the place of another, or one before it is missing")
-        last = found.record
+        last = sealed.record
 
 
 def _sealed(data: bytes) -> Seal | None:
-    """The seal of an entry, if it has one; ValueError if it is not that of the entry."""
-    first, _, said = data.partition(b"\n")
-    found = json.loads(first).get("commitInfo", {}).get(SEAL)
-    if found is None:
+    """The seal of an entry, if it has one; ValueError if the checksum is wrong."""
+    first, _, body = data.partition(b"\n")
+    stored = json.loads(first).get("commitInfo", {}).get(SEAL)
+    if stored is None:
         return None
-    *named, checksum = found
-    seal = Seal(*named)
-    if seal.checksum(said) != checksum:
+    *fields, checksum = stored
+    seal = Seal(*fields)
+    if seal.checksum(body) != checksum:
         raise ValueError(f"entry {seal.version} is damaged")
     return seal
 
 
 def seal_checkpoint(folder: Path, version: int) -> Path:
-    """Keep the checksum of a checkpoint beside it; the file that holds it."""
+    """Write the checksum of a checkpoint into a file, and return its path."""
     log = folder / "_delta_log"
     seal = log / _seal_of(version)
-    seal.write_text(str(zlib.crc32((log / f"{version:020d}{_CHECKPOINT}").read_bytes())))
+    seal.write_text(str(_checkpoint_checksum(log, version)))
     return seal
 
 
+def _checkpoint_checksum(log: Path, version: int) -> int:
+    return zlib.crc32((log / f"{version:020d}{_CHECKPOINT}").read_bytes())
+
+
 def _seal_of(version: int) -> str:
-    return f".{version:020d}.checkpoint.crc"  # with a dot: readers of Delta pass over it
+    return f".{version:020d}.checkpoint.crc"  # Delta readers ignore names with a dot
 
 
 def entry_path(folder: Path, version: int) -> Path:
@@ -113,15 +113,15 @@ def entry_path(folder: Path, version: int) -> Path:
 
 
 def checkpoint_of(folder: Path) -> int:
-    """The version of the newest checkpoint; 0, the creation of the table, if there is none."""
+    """The version of the newest checkpoint; 0 if there is none."""
     return max((version for version, name in _entries(folder) if name.endswith(_CHECKPOINT)), default=0)
 
 
 def obsolete(folder: Path, before: float) -> list[Path]:
-    """Entries and checkpoints that only a reader could miss that started before a moment (seconds of wall time).
+    """Entries and checkpoints that only readers need that started before a wall time in seconds.
 
-    Such a reader starts from a checkpoint that was the newest at that moment; what precedes it can go, the oldest
-    first, so that what remains has no gaps. The checkpoint's own entry stays: writers look for it.
+    Later readers start from the checkpoint that was the newest then. Files before it are returned, the oldest first,
+    so that deleting them leaves no gaps. The checkpoint's own entry stays: writers look for it.
     """
     entries, log = _entries(folder), folder / "_delta_log"
     checkpoints = [
@@ -134,6 +134,6 @@ def obsolete(folder: Path, before: float) -> list[Path]:
 
 
 def _entries(folder: Path) -> list[tuple[int, str]]:
-    # Names and not paths: there may be ten thousand of them, and this is asked again and again.
-    found = ((_ENTRY.fullmatch(name), name) for name in os.listdir(folder / "_delta_log"))
-    return sorted((int(match[1]), name) for match, name in found if match)
+    # Names, not paths: there may be ten thousand, and this is called often.
+    matches = ((_ENTRY.fullmatch(name), name) for name in os.listdir(folder / "_delta_log"))
+    return sorted((int(match[1]), name) for match, name in matches if match)

@@ -1,32 +1,37 @@
-"""Bytes in, a durable file out: the few operations that the log needs from the file system."""
+"""Durable writes to the file system, and its failures as errors with a code."""
 
 from __future__ import annotations
 
 import errno
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-# What file systems without hard links answer.
+from deltalake.exceptions import DeltaError
+
+from presage.errors import PresageError, error
+
+# Errors of file systems without hard links.
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 class Disk:
-    """Durable writes. `durable=False` (a home that lives as long as its engine) leaves out the flushing."""
+    """Durable writes. `durable=False` skips flushing, for a temporary home."""
 
     def __init__(self, durable: bool = True) -> None:
         self.durable = durable
 
     def write_atomically(self, path: Path, data: bytes) -> None:
-        """The file appears whole or not at all, and survives the loss of power once this returns."""
+        """Write a file as a whole or not at all. It survives a loss of power once this returns."""
         temporary = path.with_name(f".{path.name}.tmp")
         self._write(temporary, data)
         os.replace(temporary, path)
         self.sync_folder(path.parent)
 
     def write_new(self, path: Path, data: bytes, before_name: Callable[[], None] | None = None) -> None:
-        """As `write_atomically`, but a file that is there already is left alone: FileExistsError."""
+        """Like `write_atomically`, but raises FileExistsError if the file exists."""
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
         self._write(temporary, data)
         if before_name:
@@ -34,7 +39,7 @@ class Disk:
         try:
             os.link(temporary, path)
         except FileExistsError:
-            # A file system over a network may have done it, and answer to the second attempt.
+            # A network file system may repeat a request that has already succeeded.
             if not temporary.samefile(path):
                 raise
         except OSError as failure:
@@ -65,12 +70,46 @@ class Disk:
                 os.close(descriptor)
 
     def sync_folder(self, path: Path) -> None:
-        """A new name in a folder is durable only when the folder is."""
+        """Flush a folder: a new name in it is durable only then."""
         self.sync_file(path)
 
 
 def is_full(failure: BaseException) -> bool:
-    """Whether a failure means that there is no space left, or no more of it for this user."""
+    """Whether a failure means that the disk or the user's quota is full."""
     if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
-    return f"(os error {errno.ENOSPC})" in str(failure)  # what delta-rs makes of it
+    return f"(os error {errno.ENOSPC})" in str(failure)  # as delta-rs reports it
+
+
+NOT_DONE = "and try again; nothing has been written"
+KEPT = "; the request is committed and will be finished: do not send it again"
+VERIFY = "restore the home from a copy; presage log HOME verify names all that is damaged"
+
+
+def corrupt(what: str, path: Path | str, why: object, fix: str) -> PresageError:
+    return error("HOME_CORRUPT", what=what, path=path, why=why, fix=fix)
+
+
+def storage_error(home: Path, failure: Exception, then: str = NOT_DONE) -> PresageError:
+    """The error for a failure to read or write a file of a home. `then`: what happens once there is space."""
+    then = then if then.startswith(";") else f" {then}"
+    if is_full(failure):
+        return error("DISK_FULL", path=home, fix=f"free some space{then}")
+    why = first_line(failure)
+    if isinstance(failure, OSError) and failure.strerror:
+        named = [str(name) for name in (failure.filename, failure.filename2) if name is not None]
+        why = ": ".join([failure.strerror, *named[:1]])
+    return error("STORAGE_FAILED", path=home, why=why, fix=f"check the disk and the permissions{then}")
+
+
+@contextmanager
+def storage(home: Path, then: str = NOT_DONE) -> Iterator[None]:
+    """Convert failures of the file system and of delta-rs inside the block to errors with a code."""
+    try:
+        yield
+    except (OSError, DeltaError) as failure:
+        raise storage_error(home, failure, then) from failure
+
+
+def first_line(failure: BaseException) -> str:
+    return (str(failure).strip().splitlines() or [type(failure).__name__])[0]

@@ -1,9 +1,8 @@
-"""Rows of a probabilistic stream in, the reasons of those that make no distribution out.
+"""Validation of the distributions in a probabilistic stream.
 
-A distribution belongs to a key and a step (in a Markov stream: and to the values of the step before), and its
-probabilities sum to at most 1, whatever loads they came in. So the rows of steps that may still receive others are
-remembered; after a restart they are read from the archive. Cost of a load: linear in its rows and in those remembered
-for the same steps.
+A distribution belongs to a key and a step (in a Markov stream also to the values of the step before). Its
+probabilities, over all loads, sum to at most 1. So the rows of open steps are cached; after a restart they are read
+from the archive. A load costs linear time in its rows and the cached rows of its steps.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from presage.storage.columns import MIN_TIME, attributes_schema
 from presage.storage.home_state import StreamState
 from presage.storage.value_coercion import show
 
-TOLERANCE = 1e-9  # by which a sum may pass 1
+TOLERANCE = 1e-9  # by which a sum may exceed 1
 MANY_CHUNKS = 64
 
-# Rows of the archive with an event time from there on: what `Distributions` asks for after a restart.
+# Reads columns of the archive from an event time on.
 Read = Callable[[EventType, int, list[str]], pa.Table]
 Reasons = dict[int, str]
 
 
 @dataclass(frozen=True)
-class _Known:
-    """Rows of steps that may receive more, as they are when the stream's last number is `last_seq`.
+class _OpenSteps:
+    """Rows of the open steps of a stream whose last sequence number is `last_seq`.
 
-    No number is given twice in a home, so it tells a stream from one of the same name that was dropped, too.
+    Sequence numbers are unique in a home, so they also distinguish a stream from a dropped one of its name.
     """
 
     last_seq: int
@@ -43,15 +42,15 @@ class _Known:
 
 
 class Distributions:
-    """What is known of the open steps of all probabilistic streams of a home."""
+    """The open steps of all probabilistic streams of a home."""
 
     def __init__(self, read: Read) -> None:
         self._read = read
-        # By stream: what has been published, and what would be with the load at hand, if that comes to be.
-        self._known: dict[str, tuple[_Known, ...]] = {}
+        # By stream: the rows that are published, and those including a load that is about to be published.
+        self._open: dict[str, tuple[_OpenSteps, ...]] = {}
 
     def judge(self, table: pa.Table, event_type: EventType, state: StreamState) -> Reasons:
-        """Why rows of a load are rejected, by their place in it; those that are late are no part of a distribution."""
+        """The reasons to reject rows of a load, by row. Late rows do not take part in distributions."""
         uncertain = event_type.probabilistic
         if uncertain is None or not table.num_rows:
             return {}
@@ -63,42 +62,37 @@ class Distributions:
             fit &= times >= state.watermark
         rows = np.flatnonzero(fit)
         if len(rows):
-            known = self._rows(event_type, state)
-            known = known.filter(pa.array(np.isin(_times(known, event_type), np.unique(times[rows]))))
-            found = _excess(known, table.take(pa.array(rows)), event_type, uncertain)
-            reasons.update({int(rows[row]): reason for row, reason in found.items()})
+            earlier = self._rows(event_type, state)
+            earlier = earlier.filter(pa.array(np.isin(_times(earlier, event_type), np.unique(times[rows]))))
+            excess = _excess(earlier, table.take(pa.array(rows)), event_type, uncertain)
+            reasons.update({int(rows[row]): reason for row, reason in excess.items()})
         return reasons
 
     def propose(self, events: pa.Table, event_type: EventType, state: StreamState, last_seq: int) -> None:
-        """Remember the events of a load that is about to be published, so that the next one need not read them.
-
-        Whether it was published shows in the stream's last number.
-        """
+        """Cache the events of a load that is about to be published. The stream's `last_seq` tells later whether it was
+        published."""
         if event_type.probabilistic is None or not events.num_rows:
             return
-        known = self._rows(event_type, state)
-        rows = pa.concat_tables([known, events.select(known.column_names)])
+        earlier = self._rows(event_type, state)
+        rows = pa.concat_tables([earlier, events.select(earlier.column_names)])
         times = _times(rows, event_type)
-        # What is older than this is late from now on.
+        # Older rows are late from now on.
         oldest = max(int(times.max()) - event_type.max_delay, MIN_TIME if state.watermark is None else state.watermark)
         rows = rows.filter(pa.array(times >= oldest))
         if rows.column(0).num_chunks > MANY_CHUNKS:
             rows = rows.combine_chunks()
-        self._known[event_type.name] = (
-            _Known(state.last_seq, known),
-            _Known(last_seq, rows),
-        )
+        self._open[event_type.name] = (_OpenSteps(state.last_seq, earlier), _OpenSteps(last_seq, rows))
 
     def _rows(self, event_type: EventType, state: StreamState) -> pa.Table:
-        for known in self._known.get(event_type.name, ()):
-            if known.last_seq == state.last_seq:
-                return known.rows
+        for steps in self._open.get(event_type.name, ()):
+            if steps.last_seq == state.last_seq:
+                return steps.rows
         columns = _columns(event_type)
         if state.watermark is None:
             rows = attributes_schema(event_type.attributes).empty_table().select(columns)
         else:
             rows = self._read(event_type, state.watermark, columns)
-        self._known[event_type.name] = (_Known(state.last_seq, rows),)
+        self._open[event_type.name] = (_OpenSteps(state.last_seq, rows),)
         return rows
 
 
@@ -120,7 +114,7 @@ def _nulls(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
 
 
 def _unfit(table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reasons:
-    """Rows that are wrong by themselves, each for the first thing that is."""
+    """The rows that are invalid by themselves, each with the first reason."""
     reasons: Reasons = {}
 
     def note(rows: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> None:
@@ -145,21 +139,21 @@ def _unfit(table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reas
     return reasons
 
 
-def _excess(known: pa.Table, table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reasons:
-    """Rows of a load that repeat an alternative, or whose distribution sums to more than 1 with those known."""
-    columns = _columns(event_type)
-    both = pa.concat_tables([known, table.select(columns)])
-    owners, count = equality_codes([both[name] for name in (*_owner(event_type), *uncertain.before)], both.num_rows)
+def _excess(earlier: pa.Table, table: pa.Table, event_type: EventType, uncertain: Uncertain) -> Reasons:
+    """Rows of a load that repeat an alternative, or whose distribution sums to more than 1 with the earlier rows."""
+    both = pa.concat_tables([earlier, table.select(_columns(event_type))])
+    key_and_step = _columns(event_type)[: len(event_type.key) + 1]
+    owners, count = equality_codes([both[name] for name in (*key_and_step, *uncertain.before)], both.num_rows)
     values = [both[name] for name in uncertain.attributes]
     alternatives, _ = equality_codes([pa.chunked_array([pa.array(owners)]), *values], both.num_rows)
     first = first_occurrences(alternatives)
     sums = np.bincount(owners, weights=both[PROBABILITY].to_numpy() * first, minlength=count)
     reasons: Reasons = {}
-    places: dict[int, str] = {}  # of the distributions: their rows share them
+    places: dict[int, str] = {}  # texts of distributions, which their rows share
     for row in np.flatnonzero(~first | (sums > 1 + TOLERANCE)[owners]).tolist():
-        mine = row - known.num_rows
+        mine = row - earlier.num_rows
         if mine < 0:
-            continue  # it was here before, and stays
+            continue  # an earlier row stays
         owner = int(owners[row])
         place = places.get(owner) or places.setdefault(owner, _place(table, mine, event_type, uncertain))
         if first[row]:
@@ -170,13 +164,8 @@ def _excess(known: pa.Table, table: pa.Table, event_type: EventType, uncertain: 
     return reasons
 
 
-def _owner(event_type: EventType) -> tuple[str, ...]:
-    assert event_type.event_time is not None
-    return (*event_type.key, event_type.event_time)
-
-
 def _place(table: pa.Table, row: int, event_type: EventType, uncertain: Uncertain) -> str:
-    """Key and step of a row and, if it depends on the step before, the values there."""
+    """Key and step of a row and, in a Markov stream, the values of the step before."""
     step = format_timestamp(table[event_type.event_time][row].value)
     before = f" given {_spelled(table, row, uncertain.before)}" if uncertain.before else ""
     return f"{_spelled(table, row, event_type.key)} at {step}{before}"

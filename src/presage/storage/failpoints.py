@@ -1,37 +1,37 @@
-"""The named moments of a commit: a name comes in, and nothing happens, unless a test makes the program die there."""
+"""Crash points: the named moments of a commit at which tests let the process die."""
 
 from __future__ import annotations
 
-STATES_WRITTEN = "states-written"  # new states of statements lie in their folder; no record names them
-STAGED_ONE = "staged-one"  # a data file lies in its table's folder; no record names it
-STAGED = "staged"  # all data files do
+STATES_WRITTEN = "states-written"  # new states of statements are written; no record names them
+STAGED_ONE = "staged-one"  # a data file is written; no record names it
+STAGED = "staged"  # all data files are written
 RECORD_WRITTEN = "record-written"  # the record is on disk under its temporary name
-COMMITTED = "committed"  # the record has its name: from here on the append has happened
+COMMITTED = "committed"  # the record has its name: the append is committed
 TABLE_COMMITTED = "table-committed"  # one more table, stream or catalog entry is up to date
 APPLIED = "applied"  # all of them are; the record is not marked
 MARKED = "marked"  # the record is marked
-HEAD_WRITTEN = "head-written"  # the new head replaces the records, which are still there
+HEAD_WRITTEN = "head-written"  # the new head is written; the records it replaces still exist
 
 POINTS = (STAGED_ONE, STAGED, RECORD_WRITTEN, COMMITTED, TABLE_COMMITTED, APPLIED, MARKED, HEAD_WRITTEN)
 
-# Maintenance passes those of a commit too, and these.
-REWRITTEN_ONE = "rewritten-one"  # a file of a compaction lies in its table's folder; no record names it
-REWRITTEN = "rewritten"  # all of them do; whether their inputs are still there is not checked
-VACUUMED_ONE = "vacuumed-one"  # a data file that had left its table is deleted
+# Maintenance passes those of a commit, and these.
+REWRITTEN_ONE = "rewritten-one"  # a file of a compaction is written; no record names it
+REWRITTEN = "rewritten"  # all of them are; that their inputs are still live is not checked yet
+VACUUMED_ONE = "vacuumed-one"  # a data file that is no longer live is deleted
 CLEANED_ONE = "cleaned-one"  # an entry of a Delta log before its checkpoint is deleted
 
 MAINTENANCE_POINTS = (REWRITTEN_ONE, REWRITTEN, VACUUMED_ONE, CLEANED_ONE)
 
-# A sink's way with one batch, outside of any commit.
-SINK_PREPARED = "sink-prepared"  # nobody sees it: a file under its hidden name
-SINK_NOTED = "sink-noted"  # the home says that it is about to go
-SINK_DELIVERED = "sink-delivered"  # it has gone, and the home does not say so
+# The delivery of one batch by a sink, outside of any commit.
+SINK_PREPARED = "sink-prepared"  # prepared, invisible to readers: a file under its hidden name
+SINK_NOTED = "sink-noted"  # the sink's position says that the batch is about to be delivered
+SINK_DELIVERED = "sink-delivered"  # delivered; the sink's position does not say so yet
 
 SINK_POINTS = (SINK_PREPARED, SINK_NOTED, SINK_DELIVERED)
 
 
-class CrashPoints:
-    """Where the committer says how far it is. In production nobody listens."""
+class Failpoints:
+    """Does nothing in production; tests override `reach`."""
 
     def reach(self, point: str) -> None:
-        """Called at each point, as often as it is passed."""
+        """Called each time a crash point is passed."""

@@ -1,7 +1,7 @@
-"""The rows of a path, checked: CSV, JSON and Parquet files, folders of them, and Delta tables.
+"""Reader of event files: CSV, JSON and Parquet files, folders of them, and Delta tables.
 
-All that takes a path of data comes here: `load`, `--events`, relations, `presage declare`. A field or row that does not
-fit is rejected with its file and line; the rest goes on.
+`load`, `--events`, relations and `presage declare` read their paths with it. A row that does not fit the declaration is
+rejected with its file and line; the other rows are read.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     not_a_part(path)
-    # Names with a dot or an underscore in front are the marks that other programs leave beside their data.
+    # Names that begin with a dot or an underscore are metadata of other programs.
     shown = sorted(each for each in path.iterdir() if each.name[0] not in "._")
     files = [each for each in shown if each.is_file()]
-    if shown and not files:  # partitions, or several tables: to take nothing of them would look as if they were empty
+    if shown and not files:  # partitions, or several tables: reading nothing would look as if they were empty
         why, fix = "it holds no files, only folders", f"name one of them, '{shown[0].name}' for example"
         raise error("FILE_UNREADABLE", path=path, why=why, fix=fix)
     return files
@@ -84,7 +84,6 @@ def _read_file(
 
 
 def bytes_of(path: Path, roots: Roots = ANYWHERE) -> bytes:
-    """All of a file."""
     try:
         with roots.opened(path) as file:
             return file.read()
@@ -93,12 +92,12 @@ def bytes_of(path: Path, roots: Roots = ANYWHERE) -> bytes:
 
 
 def read_parquet(path: Path, roots: Roots = ANYWHERE) -> pa.Table | None:
-    """All of a Parquet file; None of one without a byte."""
+    """A Parquet file; None if it has no bytes."""
     try:
         with roots.opened(path) as file:
             if os.fstat(file.fileno()).st_size == 0:
                 return None
-            # The old 96-bit times of Spark hold years that nanoseconds do not.
+            # Spark's old INT96 times hold years that nanoseconds do not.
             return open_data(file, coerce_int96_timestamp_unit="us").read()
     except (pa.ArrowException, UnicodeDecodeError, OSError) as failure:
         raise _unreadable(path, failure) from failure

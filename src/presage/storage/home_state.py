@@ -1,4 +1,4 @@
-"""Records in, the state of the home out: positions, each stream's clock, counters and `once` keys."""
+"""The state of a home, replayed from its journal: positions, watermarks, counters and `once` keys."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from presage.storage.limits import limit_names
 
 @dataclass
 class StreamState:
-    """What is known of a stream without opening its tables. Times are microseconds."""
+    """State of a stream, known without opening its tables. Times are microseconds."""
 
-    generation: int  # the number of the record that made it
+    generation: int  # the number of the record that created it
     accepted: int = 0
-    removed: int = 0  # of the accepted, by retention
-    key: list[str] | None = None  # by which its old files are bucketed, once there are some
+    removed: int = 0  # accepted events that retention removed
+    key: list[str] | None = None  # columns by which its old files are bucketed, once there are some
     late: int = 0
     rejected: int = 0
     ignored: dict[str, int] = field(default_factory=dict)
@@ -29,38 +29,42 @@ class StreamState:
     watermark: int | None = None  # an event before it is late
     last_seq: int = 0
     once: dict[str, list[int]] = field(default_factory=dict)  # key -> first and number of sequence numbers
-    # Source -> partition -> how far its offsets are: see `offsets.Numbering`.
+    # Source -> partition -> the offsets that have arrived: see `offsets.PartitionOffsets`.
     sources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    # Source that fills the stream by itself -> how far it is: see `delivery.SourceState`.
+    # Declared source -> its progress: see `delivery.SourceState`.
     cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # Table -> the last record that changed it. A head of an earlier version does not say.
+    # Table -> the last record that changed it. Heads of earlier versions lack it.
     changes: dict[str, int] = field(default_factory=dict)
 
     def rows_of(self, stream: str, table: str) -> int | None:
-        """How many rows a table must hold once all records are carried out; None where that is not counted."""
+        """How many rows a table must hold once all records are applied; None where that is not counted."""
         if table == EVENTS and (not stream.startswith("#") or stream == RESULTS or stream.startswith(DERIVED)):
             return self.accepted - self.removed
-        # Retention takes late events away, too, and does not count them.
+        # Retention removes late events, too, and does not count them.
         return self.late if table == LATE and not self.removed else None
 
 
 @dataclass
 class LiveState:
-    """The standing statements as plain values; what they mean is known to `presage.live`.
+    """The deployed statements as plain values, which `presage.live` interprets.
 
-    A record's `live` part holds `job` (values that replace those of the same name), `statements` (the same for each
-    statement, by number), `counts` (what is added to theirs: `rows_in`, how many and for whom, and `rows_out`, how many
-    by number) and `drops` (numbers).
+    A record's `live` part holds `job` (values to replace), `statements` (values to replace, by statement number),
+    `counts` (increments: `rows_in` as pairs of a count and statement numbers, `rows_out` by number) and `drops`
+    (statement numbers).
     """
 
     job: dict[str, Any] = field(default_factory=dict)
     statements: dict[str, dict[str, Any]] = field(default_factory=dict)
 
+    @property
+    def shared_states(self) -> dict[str, Any]:
+        """The states of shared execution, by name."""
+        return self.job.get("families", {})  # type: ignore[no-any-return]
+
     def advance(self, change: dict[str, Any]) -> None:
         self.job = {**self.job, **change.get("job", {})}
         for number, values in change.get("statements", {}).items():
-            known = self.statements.setdefault(number, {})
-            known.update(values)  # in place: a batch may change every statement
+            self.statements.setdefault(number, {}).update(values)  # in place: a batch may change every statement
         counts = change.get("counts", {})
         for rows, numbers in counts.get("rows_in", ()):
             for number in numbers:
@@ -73,9 +77,9 @@ class LiveState:
 
 @dataclass(frozen=True)
 class Point:
-    """How far the home is, as readers may see it: one moment of the log, never torn."""
+    """A consistent position of the home, up to which readers may read."""
 
-    arrivals: int  # the last record that brought events or a watermark
+    arrivals: int  # the last record with events or a watermark
     position: int
     watermarks: dict[str, int | None]  # by stream
 
@@ -90,7 +94,7 @@ class HomeState:
     live: LiveState = field(default_factory=LiveState)
 
     def advance(self, record: Record) -> None:
-        """Take in the next record. The live path and the replay on opening are this one function."""
+        """Apply the next record. Commits and the replay at opening both come here."""
         self.n = record.n
         for name in record.drops:
             del self.streams[name]
@@ -124,9 +128,9 @@ class HomeState:
 
     def _advance_stream(self, stream: StreamState, record: Record | Part) -> None:
         stream.accepted += record.accepted
-        stream.first_time = _least(stream.first_time, record.first_time)
-        stream.last_time = greatest(stream.last_time, record.last_time)
-        stream.watermark = greatest(stream.watermark, record.watermark)
+        stream.first_time = least((stream.first_time, record.first_time))
+        stream.last_time = greatest((stream.last_time, record.last_time))
+        stream.watermark = greatest((stream.watermark, record.watermark))
         if record.seqs:
             self.position = stream.last_seq = record.first_seq + record.seqs - 1
 
@@ -143,39 +147,38 @@ class HomeState:
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> HomeState:
         streams = {name: StreamState(**stream) for name, stream in content["streams"].items()}
-        # A head written before there were standing statements knows nothing of them.
+        # Heads of early versions have no deployed statements.
         live = LiveState(**content.get("live", {}))
         arrivals = content.get("arrivals", content["n"])
         return cls(content["n"], content["position"], content["catalog_version"], streams, arrivals, live)
 
 
 def changed_tables(record: Record) -> set[tuple[str, str]]:
-    """Stream and table, of the tables whose files a record changes."""
-    changes: list[Record | Part] = [record, *record.parts]
+    """The (stream, table) pairs whose files a record changes."""
     return {
         (change.stream, table)
-        for change in changes
+        for change in record.changes()
         if change.stream is not None
         for table in (*change.adds, *(change.removes if isinstance(change, Part) else ()))
     }
 
 
 def state_after(folder: Path, head: dict[str, Any] | None, records: Iterable[Record]) -> HomeState:
-    """The state of a home after the head and the records of its journal, which is in that folder."""
+    """The state of a home after the head and the records of the journal in a folder."""
     try:
         state = HomeState.from_json(head["state"]) if head else HomeState()
         for record in records:
             state.advance(record)
     except (ValueError, KeyError, TypeError, AttributeError) as broken:
-        # Bytes without a checksum, of an earlier version, may say anything.
+        # Journals of earlier versions have no checksums: their content may be anything.
         why = f"it contradicts itself ({type(broken).__name__}: {broken})"
         raise corrupt_journal(folder, "the journal", why) from broken
     return state
 
 
-def _least(a: int | None, b: int | None) -> int | None:
-    return min((x for x in (a, b) if x is not None), default=None)
+def least(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
 
 
-def greatest(a: int | None, b: int | None) -> int | None:
-    return max((x for x in (a, b) if x is not None), default=None)
+def greatest(values: Iterable[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)

@@ -1,6 +1,6 @@
-"""Type checks of loaded rows (dicts, pandas, Arrow): an Arrow table of those that fit, the others with reasons.
+"""Type checks of loaded rows (dicts, pandas, Arrow): an Arrow table of the valid rows, and the rejected rows.
 
-Whole columns are converted at once (`column_coercion`); `value_coercion` goes value by value where that cannot tell.
+`column_coercion` converts whole columns; `value_coercion` decides on the values that remain.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from presage.errors import PresageError, error
+from presage.errors import error
 from presage.model.arrow import to_arrow
 from presage.model.catalog import Attribute
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, DataType
@@ -28,25 +28,18 @@ from presage.storage.value_coercion import Mismatch, coerce_value, cut_raw, is_m
 
 ROWS_PER_BATCH = 262_144
 _SKIP = "a row must be a mapping from attributes to values"
-# Python types whose lists Arrow turns into a column of the type as `value_coercion` would, or refuses.
-_DIRECT: dict[DataType, tuple[type, ...]] = {
-    STRING: (str,),
-    INT: (int,),
-    LONG: (int,),
-    DOUBLE: (float,),
-    BOOLEAN: (bool,),
-}
+# The Python types whose lists Arrow converts as `value_coercion` would, or refuses.
+_DIRECT: dict[DataType, type] = {STRING: str, INT: int, LONG: int, DOUBLE: float, BOOLEAN: bool}
 
-
-# The raw text of a row and where it comes from, by its number in a batch.
-Place = Callable[[int], tuple[str, str]]
-# A row of a table: what could be read of a rejected row, null where it did not fit.
+# The raw text of a row and its origin, by its number in a batch.
+Locate = Callable[[int], tuple[str, str]]
+# The readable values of a rejected row: a row of a table, null where a value does not fit.
 Remains = tuple[pa.Table, int]
 
 
 @dataclass
 class Rejected:
-    """Rows that were refused: one entry per row in each list. Of text that is no row at all nothing remains."""
+    """Rejected rows: one entry per row in each list. `remains` is None for text that is no row at all."""
 
     reasons: list[str] = field(default_factory=list)
     raws: list[str] = field(default_factory=list)
@@ -63,15 +56,12 @@ class Rejected:
         self.remains.append(remains)
 
     def extend(self, other: Rejected) -> None:
-        self.reasons += other.reasons
-        self.raws += other.raws
-        self.origins += other.origins
-        self.remains += other.remains
+        for mine, theirs in zip(vars(self).values(), vars(other).values(), strict=True):
+            mine += theirs
 
     def take(self, rows: Iterable[int]) -> Rejected:
-        columns = (self.reasons, self.raws, self.origins, self.remains)
         rows = list(rows)
-        return Rejected(*([column[row] for row in rows] for column in columns))  # type: ignore[arg-type]
+        return Rejected(*([column[row] for row in rows] for column in vars(self).values()))
 
     def __len__(self) -> int:
         return len(self.reasons)
@@ -79,35 +69,35 @@ class Rejected:
 
 @dataclass
 class Checked:
-    """Rows that fit the declared attributes, in the order given, and what became of the others."""
+    """Rows that fit the declared attributes, in the given order, and the rejected rows."""
 
     table: pa.Table
     rejected: Rejected = field(default_factory=Rejected)
     ignored: Counter[str] = field(default_factory=Counter)
-    place: Place | None = None  # of the rows of the table, which a later look may still refuse
+    locate: Locate | None = None  # of the rows of the table, which a later check may still reject
 
     def refuse(self, reasons: Mapping[int, str]) -> Checked:
-        """The same, with some rows of the table rejected after all."""
+        """The same, with these rows of the table rejected. `reasons`: by row."""
         if not reasons:
             return self
         rejected = self.rejected.take(range(len(self.rejected)))
         for row in sorted(reasons):
-            raw, origin = self.place(row) if self.place is not None else ("", "")
+            raw, origin = self.locate(row) if self.locate is not None else ("", "")
             rejected.add(reasons[row], raw or row_text(self.table, row), origin, (self.table, row))
         keep = np.ones(self.table.num_rows, dtype=bool)
         keep[list(reasons)] = False
-        return Checked(self.table.filter(pa.array(keep)), rejected, self.ignored, placed(self.place, keep))
+        return Checked(self.table.filter(pa.array(keep)), rejected, self.ignored, located(self.locate, keep))
 
 
 @dataclass
 class Columns:
-    """A batch of rows as the checker wants it: Arrow arrays or lists of Python values, by name."""
+    """A batch of rows as columns: Arrow arrays or lists of Python values, by name."""
 
     rows: int
     columns: Mapping[str, pa.Array | list[Any]]
-    place: Place
-    nan_is_null: bool = False  # pandas spells a missing value as NaN, except where NaN is a value: in a DOUBLE
-    broken: dict[int, str] = field(default_factory=dict)  # rows already known to be bad, and why
+    locate: Locate
+    nan_is_null: bool = False  # in pandas, NaN means a missing value, except in a DOUBLE
+    broken: dict[int, str] = field(default_factory=dict)  # rows that are already rejected, with reasons
 
 
 def check(attributes: tuple[Attribute, ...], required: str | None, data: object, what: str = "the rows") -> Checked:
@@ -139,11 +129,11 @@ def check_table(
     parts = [Checked(attributes_schema(attributes).empty_table())]
     known = {a.name for a in attributes}
     for start in range(0, table.num_rows, ROWS_PER_BATCH):
-        # A slice of a table without columns has as many rows as one asks for.
+        # The length of a slice of a table without columns is not limited to its rows.
         part = table.slice(start, min(ROWS_PER_BATCH, table.num_rows - start))
         columns = {name: _one_chunk(part[name]) for name in part.column_names if name in known}
-        place = shifted(lambda row: (row_text(table, row), origin(row)), start)
-        parts.append(check_columns(attributes, required, Columns(part.num_rows, columns, place)))
+        locate = shifted(lambda row: (row_text(table, row), origin(row)), start)
+        parts.append(check_columns(attributes, required, Columns(part.num_rows, columns, locate)))
     checked = join(parts)
     for name, column in zip(table.column_names, table.columns, strict=True):
         if name not in known and len(column) > column.null_count:
@@ -151,17 +141,17 @@ def check_table(
     return checked
 
 
-def placed(place: Place | None, keep: Mask) -> Place | None:
-    """The places of the rows that are kept."""
-    if place is None:
+def located(locate: Locate | None, keep: Mask) -> Locate | None:
+    """`locate` for the rows that a filter keeps."""
+    if locate is None:
         return None
-    known, kept = place, np.flatnonzero(keep)
+    known, kept = locate, np.flatnonzero(keep)
     return lambda row: known(int(kept[row]))
 
 
-def shifted(place: Place, start: int) -> Place:
-    """The places of a batch that begins at row `start`."""
-    return lambda row: place(start + row)
+def shifted(locate: Locate, start: int) -> Locate:
+    """`locate` for a batch that begins at row `start`."""
+    return lambda row: locate(start + row)
 
 
 def check_columns(attributes: tuple[Attribute, ...], required: str | None, batch: Columns) -> Checked:
@@ -187,18 +177,18 @@ def check_columns(attributes: tuple[Attribute, ...], required: str | None, batch
     table = pa.Table.from_arrays(arrays, schema=attributes_schema(attributes))
     rejected = Rejected()
     for row in sorted(bad):
-        rejected.add(bad[row], *batch.place(row), (table, row))
+        rejected.add(bad[row], *batch.locate(row), (table, row))
     if not bad:
-        return Checked(table, rejected, ignored, batch.place)
+        return Checked(table, rejected, ignored, batch.locate)
     keep = np.ones(batch.rows, dtype=bool)
     keep[list(bad)] = False
-    return Checked(table.filter(pa.array(keep)), rejected, ignored, placed(batch.place, keep))
+    return Checked(table.filter(pa.array(keep)), rejected, ignored, located(batch.locate, keep))
 
 
 def convert(
     column: pa.Array | list[Any], attribute: Attribute, ignored: Counter[str], nan_is_null: bool = False
 ) -> tuple[pa.Array, dict[int, str]]:
-    """A column as the attribute's type, and the reasons of the rows that do not fit (they are null)."""
+    """A column as the attribute's type, and the reasons for rows that do not fit, which are null."""
     if isinstance(column, list):
         direct = _convert_list(column, attribute.type, nan_is_null)
         if direct is None:
@@ -216,7 +206,7 @@ def decide_rest(
     ignored: Counter[str],
     judge: Callable[[Any, DataType, str, Counter[str]], Any],
 ) -> tuple[pa.Array, dict[int, str]]:
-    """Put the values in that whole-column work left open, judged one by one."""
+    """Decide one by one on the values that the coercion of the whole column left undecided."""
     rows = np.flatnonzero(undecided)
     if not len(rows):
         return array, {}
@@ -250,25 +240,25 @@ def _one_by_one(
 
 
 def _convert_list(values: list[Any], wanted: DataType, nan_is_null: bool) -> pa.Array | None:
-    """A list whose values are all of one plain Python type, as an Arrow array; None if that cannot be done at once."""
+    """A list of one Python type as an Arrow array; None if the values must be converted one by one."""
     kinds = set(map(type, values)) - {NoneType}
     try:
-        if kinds <= set(_DIRECT.get(wanted, ())):
+        if kinds <= {_DIRECT.get(wanted)}:
             array = pa.array(values, to_arrow(wanted))
-            # More text than one array holds comes as several: the closer look takes them as they are.
+            # Text beyond 2 GB becomes several arrays: convert it value by value.
             return array if isinstance(array, pa.Array) else None
         if wanted == TIMESTAMP and kinds in ({datetime}, {str}):
             return pa.array(values, pa.string() if kinds == {str} else to_arrow(wanted))
         if wanted == STRING and nan_is_null and kinds <= {str, float}:
             return pa.array(values, pa.string(), from_pandas=True)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError, ValueError, TypeError):
-        pass  # some value needs a closer look, and gets it
+        pass  # some value must be converted by itself
     return None
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A value of Arrow for which Python has none: bytes as text, a year past 9999, a struct with a name twice."""
+    """An Arrow value without a Python equivalent: text that is not UTF-8, a year past 9999, duplicate struct fields."""
 
     why: str
 
@@ -283,7 +273,7 @@ def _python_value(scalar: pa.Scalar) -> Any:
         return Unreadable(str(broken))
 
 
-def check_mappings(attributes: tuple[Attribute, ...], required: str | None, rows: list[Any], place: Place) -> Checked:
+def check_mappings(attributes: tuple[Attribute, ...], required: str | None, rows: list[Any], locate: Locate) -> Checked:
     names = {a.name for a in attributes}
     ignored: Counter[str] = Counter()
     broken: dict[int, str] = {}
@@ -294,7 +284,7 @@ def check_mappings(attributes: tuple[Attribute, ...], required: str | None, rows
             ignored.update(str(name) for name in row.keys() - names if row[name] is not None)
     usable = [row if i not in broken else {} for i, row in enumerate(rows)] if broken else rows
     columns = {a.name: [row.get(a.name) for row in usable] for a in attributes}
-    checked = check_columns(attributes, required, Columns(len(rows), columns, place, broken=broken))
+    checked = check_columns(attributes, required, Columns(len(rows), columns, locate, broken=broken))
     checked.ignored.update(ignored)
     return checked
 
@@ -311,30 +301,34 @@ def _check_pandas(attributes: tuple[Attribute, ...], required: str | None, frame
         elif series.dtype == object:
             columns[name] = series.tolist()
         else:
-            # from_pandas makes NaN null: right everywhere but in a plain column of floats for a DOUBLE.
+            # from_pandas turns NaN into null: wrong only in a NumPy column of floats for a DOUBLE.
             keep_nan = types[name] == DOUBLE and isinstance(series.dtype, np.dtype)
             array = pa.array(series.to_numpy() if keep_nan else series, from_pandas=not keep_nan)
             columns[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
-    def place(row: int) -> tuple[str, str]:
+    def locate(row: int) -> tuple[str, str]:
         values = ((str(label), frame[label].iloc[row]) for label in frame.columns)
         return json_text({name: None if is_missing(value) else value for name, value in values}), f"row {row + 1}"
 
-    checked = check_columns(attributes, required, Columns(len(frame), columns, place, nan_is_null=True))
+    checked = check_columns(attributes, required, Columns(len(frame), columns, locate, nan_is_null=True))
     checked.ignored.update(+ignored)
     return checked
 
 
 def join(parts: list[Checked]) -> Checked:
-    """Several checked parts as one, in order."""
+    """Several parts as one, in order."""
     ends = list(accumulate(part.table.num_rows for part in parts))
 
-    def place(row: int) -> tuple[str, str]:
+    def locate(row: int) -> tuple[str, str]:
         number = bisect_right(ends, row)
-        of_part = parts[number].place
-        return of_part(row - ends[number] + parts[number].table.num_rows) if of_part is not None else ("", "")
+        locate_in_part = parts[number].locate
+        return (
+            locate_in_part(row - ends[number] + parts[number].table.num_rows)
+            if locate_in_part is not None
+            else ("", "")
+        )
 
-    whole = Checked(pa.concat_tables([part.table for part in parts]), place=place)
+    whole = Checked(pa.concat_tables([part.table for part in parts]), locate=locate)
     for part in parts:
         whole.rejected.extend(part.rejected)
         whole.ignored.update(part.ignored)
@@ -348,11 +342,8 @@ def row_text(table: pa.Table, row: int) -> str:
 def refuse_duplicates(names: list[str], what: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise duplicate_column(twice[0], what)
-
-
-def duplicate_column(name: str, what: str) -> PresageError:
-    return error("DATA_SHAPE", what=what, found=f"the column '{name}' comes twice", fix="rename one of the two")
+        found = f"the column '{twice[0]}' comes twice"
+        raise error("DATA_SHAPE", what=what, found=found, fix="rename one of the two")
 
 
 def _one_chunk(column: pa.ChunkedArray) -> pa.Array:

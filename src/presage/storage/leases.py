@@ -1,4 +1,4 @@
-"""Files and positions that someone still reads in, what maintenance must leave alone out."""
+"""Leases of readers on files and positions, which maintenance must not remove."""
 
 from __future__ import annotations
 
@@ -10,63 +10,63 @@ from collections.abc import Iterable
 from types import TracebackType
 
 
-class Held:
-    """Keeps files on disk for as long as it is referred to, or until `release`."""
+class FileLease:
+    """Keeps files on disk as long as it is referenced, or until `release`."""
 
-    def __init__(self, pins: Pins, paths: tuple[str, ...]) -> None:
-        pins._change(paths, 1)
-        self.release = weakref.finalize(self, pins._change, paths, -1)
+    def __init__(self, leases: Leases, paths: tuple[str, ...]) -> None:
+        leases._change(paths, 1)
+        self.release = weakref.finalize(self, leases._change, paths, -1)
         self.release.atexit = False
 
 
-class Pin:
-    """Keeps what is live now on disk, and events after `position` in their tables, until `release`."""
+class Lease:
+    """Keeps the live files on disk, and events after `position` in their tables, until `release`."""
 
-    def __init__(self, pins: Pins, position: int, files: Held) -> None:
+    def __init__(self, leases: Leases, position: int, files: FileLease) -> None:
         self.position = position
         self.since = time.time()
         self._files = files
-        self._pins = pins
-        pins._pins.add(self)
+        self._leases = leases
+        leases._leases.add(self)
 
     def release(self) -> None:
-        """Releasing twice is fine."""
+        """Idempotent."""
         self._files.release()
-        self._pins._pins.discard(self)
+        self._leases._leases.discard(self)
 
-    def __enter__(self) -> Pin:
+    def __enter__(self) -> Lease:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, what: BaseException | None, at: TracebackType | None) -> None:
         self.release()
 
 
-class Pins:
-    """Who reads what. A query that nobody closed lets go when its file set is collected."""
+class Leases:
+    """All leases. That of an unclosed query ends when its file set is garbage-collected."""
 
     def __init__(self) -> None:
-        # Finalizers run wherever the collector does, perhaps inside a call that has the lock.
+        # Reentrant: the garbage collector may run a finalizer inside a call that has the lock.
         self._lock = threading.RLock()
         self._counts: Counter[str] = Counter()
-        self._pins: set[Pin] = set()
+        self._leases: set[Lease] = set()
 
-    def hold(self, paths: Iterable[str]) -> Held:
-        return Held(self, tuple(paths))
+    def hold(self, paths: Iterable[str]) -> FileLease:
+        return FileLease(self, tuple(paths))
 
-    def pin(self, position: int, paths: Iterable[str]) -> Pin:
-        return Pin(self, position, self.hold(paths))
+    def lease(self, position: int, paths: Iterable[str]) -> Lease:
+        return Lease(self, position, self.hold(paths))
 
     def holds(self, path: str) -> bool:
         with self._lock:
             return self._counts[path] > 0
 
     def oldest(self) -> int | None:
-        """The least position that is pinned."""
-        return min((pin.position for pin in list(self._pins)), default=None)
+        """The least position with a lease."""
+        return min((pin.position for pin in list(self._leases)), default=None)
 
     def since(self) -> float | None:
-        """When the oldest pin was made, in seconds of wall time."""
-        return min((pin.since for pin in list(self._pins)), default=None)
+        """When the oldest lease began, in seconds of wall time."""
+        return min((pin.since for pin in list(self._leases)), default=None)
 
     def _change(self, paths: tuple[str, ...], by: int) -> None:
         with self._lock:

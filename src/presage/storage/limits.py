@@ -1,7 +1,7 @@
-"""Checked rows in, the same without those past a named limit out: events from the far future, too many strange names.
+"""Limits on loaded rows: events from the far future, and the number of names of ignored attributes.
 
-A single event of the year 9999 would carry the watermark along, and every later event would be late for ever. So an
-event may be at most `max_ahead` (an option of the stream) after the wall clock.
+A single event of the year 9999 would advance the watermark so far that all later events are late. So an event may be at
+most `max_ahead` (an option of the stream) after the wall clock.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from presage.storage.columns import MAX_TIME, MIN_TIME
 from presage.storage.ingest import Checked
 
 MAX_AHEAD = 3650 * MICROS["day"]
-# 2026-01-01. A clock before that is wrong: it must not turn the events of today into ones of the far future.
+# 2026-01-01. An earlier wall clock is wrong, and must not make today's events look like ones of the far future.
 EARLIEST_CLOCK = 1_767_225_600_000_000
-MAX_NAMES = 1_000  # names of ignored attributes that are counted each for itself
+MAX_NAMES = 1_000  # names of ignored attributes that are counted separately
 MAX_NAME = 80  # characters of such a name
 OTHERS = "other names"
 
@@ -33,7 +33,7 @@ def max_ahead(event_type: EventType) -> int:
 
 
 def latest(at: int, ahead: int) -> int:
-    """The last event time that is believed at wall time `at`."""
+    """The greatest event time that is accepted at wall time `at`."""
     return min(max(at, EARLIEST_CLOCK) + ahead, MAX_TIME)
 
 
@@ -45,12 +45,12 @@ def refuse_ahead(checked: Checked, event_type: EventType, at: int) -> Checked:
     if not len(times) or times.max() <= latest(at, ahead):
         return checked
     reason = _too_far(event_type.event_time, ahead, at)
-    found = np.flatnonzero(times > latest(at, ahead)).tolist()
-    return checked.refuse({row: f"{reason}, found {format_timestamp(int(times[row]))}" for row in found})
+    rows = np.flatnonzero(times > latest(at, ahead)).tolist()
+    return checked.refuse({row: f"{reason}, found {format_timestamp(int(times[row]))}" for row in rows})
 
 
 def check_watermark(stream: str, time: int, ahead: int, at: int) -> int:
-    """The watermark as it may be logged; one from the far future is refused as an event would be."""
+    """The watermark to log. One from the far future is refused, as an event would be."""
     if time > latest(at, ahead):
         found = f"{_too_far('watermark', ahead, at)}, found {format_timestamp(time)}"
         fix = "give a watermark that the stream's events can reach, or raise the stream's max_ahead"
@@ -59,7 +59,7 @@ def check_watermark(stream: str, time: int, ahead: int, at: int) -> int:
 
 
 def limit_names(counts: Mapping[str, int], known: Mapping[str, int]) -> dict[str, int]:
-    """Counts by name, added to those known: long names cut, and past the limit counted together."""
+    """Counts by name, added to `known`. Long names are cut; names past the limit are counted together."""
     total = Counter(dict(known))
     for name, count in counts.items():
         short = name.encode(errors="replace").decode()

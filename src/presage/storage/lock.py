@@ -1,7 +1,7 @@
-"""The lock of a home: the one process that may write it, and only as long as it is the process that took the lock.
+"""The lock of a home, which only one process may write.
 
-Two locks are taken. The home folder itself is locked, because nobody can delete its lock without deleting the home. The
-file `lock` is locked too: it names the owner, and file systems that lock no folders (NFS) have at least this one.
+There are two locks. The home folder itself is locked: this lock cannot be deleted without the home. The file `lock` is
+locked too: it names the owner, and works on file systems that cannot lock folders (NFS).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from presage.errors import error
 
 LOCK_FILE = "lock"
 LOCK_WIDTH = 400  # a host's name has at most 253 characters
-# What file systems answer that cannot lock a folder.
+# Errors of file systems that cannot lock a folder.
 NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class HomeLock:
-    """Held by the process that took it, until `release` or its end. A forked child holds nothing."""
+    """Held by the process that took it, until `release` or its end, but not by forked children."""
 
     def __init__(self, folder: Path, handles: list[int]) -> None:
         self._folder = folder
@@ -33,7 +33,7 @@ class HomeLock:
 
     @classmethod
     def take(cls, folder: Path) -> HomeLock:
-        """Lock a home; HOME_LOCKED names who has it."""
+        """Lock a home; HOME_LOCKED names the owner."""
         handles: list[int] = []
         try:
             handles.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
@@ -41,7 +41,7 @@ class HomeLock:
             handles.append(os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600))
             _flock(handles[1], folder)
             since = datetime.now(UTC).isoformat(timespec="seconds")
-            # Written over the last owner's line, and blanks over the rest of it.
+            # Padded, to overwrite the whole line of the last owner.
             line = f"process {os.getpid()} on {socket.gethostname()} since {since}".ljust(LOCK_WIDTH) + "\n"
             os.pwrite(handles[1], line.encode(), 0)
         except BaseException:
@@ -52,33 +52,33 @@ class HomeLock:
 
     @property
     def is_own(self) -> bool:
-        """Whether this process took it; a fork of that process did not."""
+        """Whether this process took it; false in a fork of that process."""
         return os.getpid() == self._pid
 
     @property
     def is_held(self) -> bool:
-        """Whether this process has it still."""
+        """Whether this process still has it."""
         return self.is_own and bool(self._handles)
 
     def check(self) -> None:
-        """Refuse a process that is a fork of the one that opened the home."""
+        """Raise an error in a fork of the process that opened the home."""
         if not self.is_own:
             raise error("ENGINE_FORKED", path=self._folder, owner=self._pid, pid=os.getpid())
 
     def release(self) -> None:
-        """Give the lock up. Releasing it twice is fine."""
+        """Idempotent."""
         while self._handles:
             os.close(self._handles.pop())
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether somebody has the lock, as far as the system tells. It is not tried: whoever opens the home at that moment
-    would be refused."""
+    """Whether a process has the lock, as far as the system tells. Trying the lock could refuse a process that opens the
+    home at that moment."""
     return _holder(folder) is not None
 
 
 def owner_line(folder: Path) -> str:
-    """Who had the home last, as the lock's file says; whether it still has is another question."""
+    """The last owner of the home, from the lock's file; it may have released the lock."""
     try:
         return (folder / LOCK_FILE).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -98,7 +98,7 @@ def _flock(handle: int, folder: Path, unable: tuple[int, ...] = ()) -> None:
 
 
 def _holder(folder: Path) -> int | None:
-    """The process that has one of the two locks, as the system tells."""
+    """The process that has one of the two locks, from /proc."""
     try:
         lines = Path("/proc/locks").read_text().splitlines()
     except OSError:
@@ -112,8 +112,8 @@ _taken: weakref.WeakSet[HomeLock] = weakref.WeakSet()
 
 
 def _release_in_child() -> None:
-    # A lock belongs to all processes that have the file open: without this, a child that outlives the engine's process
-    # would keep the home locked. The parent's lock stays.
+    # A flock belongs to all processes that have the file open: without this, a child that outlives its parent would
+    # keep the home locked. The parent's lock stays.
     for lock in list(_taken):
         lock.release()
 

@@ -1,4 +1,4 @@
-"""The log of a home: rows, watermarks and declarations in, positions and reports out. What the engine talks to."""
+"""The log of a home: the interface of the storage layer to the engine."""
 
 from __future__ import annotations
 
@@ -11,40 +11,38 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from presage.errors import error
 from presage.model.catalog import EventType
 from presage.model.paths import home_path
 from presage.storage.archive import Archive, state_of
 from presage.storage.catalog_log import CatalogEntry
-from presage.storage.columns import EVENTS, MIN_TIME, SEQ, TIME, table_schemas
+from presage.storage.columns import EVENTS, MIN_TIME, SEQ, table_schemas
 from presage.storage.committer import Committer
 from presage.storage.data_files import read_data
-from presage.storage.delivery import Delivery, taken_table
-from presage.storage.delivery_commit import Deliveries
+from presage.storage.delivery import Deliveries, Delivery, taken_table
 from presage.storage.delta import DeltaTables, Tables, delta_schema
+from presage.storage.disk import storage
 from presage.storage.distributions import Distributions
-from presage.storage.failpoints import CrashPoints
-from presage.storage.failures import storage
+from presage.storage.failpoints import Failpoints
 from presage.storage.home import DERIVED, Home
 from presage.storage.home_state import LiveState, Point, StreamState
 from presage.storage.ingest import Checked, check
 from presage.storage.journal import Part, Record, Turn
-from presage.storage.lateness import arrive
-from presage.storage.leases import Pin
-from presage.storage.limits import MAX_AHEAD, check_watermark, limit_names, refuse_ahead
+from presage.storage.lateness import arrival_record, arrive, event_times
+from presage.storage.leases import Lease
+from presage.storage.limits import MAX_AHEAD, check_watermark, refuse_ahead
 from presage.storage.maintenance import GRACE, Maintenance, MaintenanceReport
 from presage.storage.offset_dedup import (
-    Sorted,
+    ResolvedLoad,
+    attributes_with_offsets,
     held_schema,
     held_table,
-    numbered_attributes,
-    numbered_schemas,
+    offset_table_schemas,
     offsets_table,
-    settle,
+    resolve_offsets,
+    rows_as_list,
     skip,
-    sort_out,
 )
 from presage.storage.offsets import Gap, SourceOffsets, gaps
 from presage.storage.retention import InUse
@@ -52,10 +50,10 @@ from presage.storage.retention import InUse
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of the rows of one load. A duplicate brought nothing: its range is that of the first call.
+    """The outcome of one load. A `duplicate` load has no effect; its range is that of the first one.
 
-    With source offsets: `duplicates` were in the log before, `held` wait for events that are still on their way, and
-    `accepted` and `late` count those too that an earlier load had to hold back.
+    With source offsets: `duplicates` were in the log before, `held` rows wait for missing offsets, and `accepted` and
+    `late` include rows that an earlier load held back.
     """
 
     accepted: int = 0
@@ -70,8 +68,8 @@ class LoadReport:
 
 
 @dataclass(frozen=True)
-class Heard:
-    """Rows that came to a stream, whatever became of them; its greatest event time; its watermark."""
+class StreamProgress:
+    """All rows that arrived at a stream (late and rejected ones too), its greatest event time, its watermark."""
 
     rows: int
     last_time: int | None
@@ -80,7 +78,7 @@ class Heard:
 
 class Log:
     def __init__(self, home: Home, committer: Committer) -> None:
-        self._home = home
+        self.home = home
         self._committer = committer
         self.archive = Archive(committer)
         self.maintenance = Maintenance(home, committer)
@@ -92,10 +90,10 @@ class Log:
         cls,
         path: str | os.PathLike[str] | None = None,
         durable: bool = True,
-        points: CrashPoints | None = None,
+        points: Failpoints | None = None,
         tables: Callable[[Home], Tables] = DeltaTables,
     ) -> Log:
-        """Open the home at the path, alone; finish what a crash left unfinished. None: a temporary home."""
+        """Lock and open the home at a path, and recover it after a crash. None: a temporary home."""
         with storage(home_path(path or tempfile.gettempdir()), "and open the home again"):
             home = Home.open(path, durable)
             try:
@@ -105,24 +103,20 @@ class Log:
                 raise
 
     @property
-    def home(self) -> Home:
-        return self._home
-
-    @property
     def position(self) -> int:
         """The last sequence number that readers may see; 0 in an empty home."""
-        return self._committer.position
+        return self._committer.point.position
 
     def check_open(self) -> None:
-        """Refuse what is asked of a closed log, or by a fork of the process that opened it."""
+        """Raise an error if the log is closed, or in a fork of the process that opened it."""
         self._committer.check_open()
 
     def close(self) -> None:
-        """Leave a short journal behind, and give the home up, whatever becomes of the journal."""
+        """Compact the journal, and release the home even if that fails."""
         try:
             self._committer.close()
         finally:
-            self._home.close()
+            self.home.close()
 
     def __enter__(self) -> Log:
         return self
@@ -148,7 +142,7 @@ class Log:
         creates: Iterable[EventType] = (),
         drops: Iterable[str] = (),
     ) -> CatalogEntry:
-        """Log a declaration, together with the streams that it makes or drops: all of it happens, or nothing."""
+        """Commit a declaration together with the streams that it creates or drops, atomically."""
         entry = {"action": action, "kind": kind, "name": name, "text": text, "extra": extra or {}}
         record = self._declare(entry, tuple(creates), tuple(drops))
         assert record.catalog is not None
@@ -166,8 +160,8 @@ class Log:
         with self._committer.turn() as turn:
             for name in drops:
                 state_of(self._committer, name)
-            beside = [table for name in drops for table in (held_table(name), offsets_table(name), taken_table(name))]
-            drops = (*drops, *(table for table in beside if table in self._committer.state.streams))
+            internal = [table for name in drops for table in (held_table(name), offsets_table(name), taken_table(name))]
+            drops = (*drops, *(table for table in internal if table in self._committer.state.streams))
             for name in schemas:
                 if name in self._committer.state.streams and name not in drops:
                     raise error("ALREADY_DECLARED", name=name, kind="stream", difference="", fix="choose another name")
@@ -179,25 +173,25 @@ class Log:
     def append(
         self, event_type: EventType, data: object, once: str | None = None, source: SourceOffsets | None = None
     ) -> LoadReport:
-        """Append rows (see `ingest.check` for what they may be). They are durable when this returns.
+        """Append rows, of the kinds that `ingest.check` accepts. They are durable when this returns.
 
-        With a source's offsets each event is appended once, whatever path it comes on, and after those before it: see
-        `offsets`. Rows that come too early are durable too, and held back.
+        With a source's offsets each event is appended once, in the order of the offsets: see `offsets`. Rows ahead of
+        missing offsets are durable too, and held back.
         """
         is_frame = type(data).__module__.startswith("pyspark.sql")
         if is_frame and source is None and event_type.probabilistic is None:
             return self.append_spark(event_type, data, once)
         with self._committer.turn():
             if once is not None and once in state_of(self._committer, event_type.name).once:
-                return self._duplicate(event_type, once)  # known without looking at the rows
+                return self._duplicate(event_type, once)  # before checking any row
         attributes = event_type.attributes
         if is_frame:
-            from presage.storage.spark_ingest import collect_frame  # the only road to PySpark, as below
+            from presage.storage.spark_ingest import collect_frame  # loads PySpark
 
             data = collect_frame(event_type, data)
         if source is not None:
-            data = settle(data)
-            attributes = numbered_attributes(event_type, source, data)
+            data = rows_as_list(data)
+            attributes = attributes_with_offsets(event_type, source, data)
         checked = check(attributes, event_type.event_time, data, f"rows for stream '{event_type.name}'")
         with self._committer.turn() as turn:
             state = state_of(self._committer, event_type.name)
@@ -205,41 +199,41 @@ class Log:
                 return self._duplicate(event_type, once)
             checked = refuse_ahead(checked, event_type, turn.at)
             if source is not None:
-                numbered = sort_out(checked, event_type, source, state.sources, lambda: self._held(event_type))
-                return self._append_numbered(event_type, state, numbered, once)
+                resolved = resolve_offsets(checked, event_type, source, state.sources, lambda: self._held(event_type))
+                return self._append_resolved(event_type, state, resolved, once)
             checked = checked.refuse(self._distributions.judge(checked.table, event_type, state))
             if once is None and not checked.table.num_rows and not checked.rejected and not checked.ignored:
                 return LoadReport()
-            return self._append(turn, event_type, state, checked, once)
+            return _report(self._committer.publish(turn, self._draft(turn, event_type, state, checked, once)))
 
     def deliver(self, event_type: EventType, delivery: Delivery) -> LoadReport:
-        """Append what a source brings, with how far it is then, in one record: see `delivery`.
+        """Commit the rows of a source together with its new cursor: see `delivery`.
 
-        Nothing happens, and the report is that of a duplicate, unless the delivery goes on from where the source is.
+        A delivery that does not start at the source's current cursor is a duplicate, without effect.
         """
         record = self.deliveries.publish(event_type, delivery)
         return LoadReport(duplicate=True) if record is None else _report(record)
 
     def gaps(self, stream: str) -> list[Gap]:
-        """The offsets that a stream's sources have not brought yet, though later ones have come."""
+        """The offsets that are missing though later ones of their source have arrived."""
         return gaps(state_of(self._committer, stream).sources)
 
     def skip_gap(self, event_type: EventType, source: str, partition: str, up_to: int) -> LoadReport:
-        """Wait no longer for what a source has lost: its offsets up to and with `up_to` that have not come.
+        """Stop waiting for the missing offsets of a source up to and including `up_to`.
 
-        Held rows that waited for them only are appended. Should a lost event turn up after all, it is appended then.
+        Held rows that waited only for them are appended. A missing event that arrives later is still appended.
         """
         with self._committer.turn():
             state = state_of(self._committer, event_type.name)
             held = lambda: self._held(event_type)  # noqa: E731
-            numbered = skip(event_type, source, partition, up_to, state.sources, held)
-            if numbered is None:
+            resolved = skip(event_type, source, partition, up_to, state.sources, held)
+            if resolved is None:
                 return LoadReport()
-            return self._append_numbered(event_type, state, numbered, None, "skip")
+            return self._append_resolved(event_type, state, resolved, None, "skip")
 
     def append_spark(self, event_type: EventType, frame: object, once: str | None = None) -> LoadReport:
         """Append the rows of a Spark DataFrame; its executors write the data files."""
-        # The only road to PySpark: a log without Spark must not load it.
+        # Imported here: a log without Spark must not load PySpark.
         from presage.storage.spark_ingest import stage_frame
 
         with self._committer.turn() as turn:
@@ -247,19 +241,19 @@ class Log:
             if once is not None and once in state.once:
                 return self._duplicate(event_type, once)
             try:
-                draft = stage_frame(self._home, turn, event_type, state, self._committer.state.position + 1, frame)
+                draft = stage_frame(self.home, turn, event_type, state, self._committer.state.position + 1, frame)
             except Exception:
                 self._committer.discard(turn, event_type.name)
                 raise
-            # A task that ran twice left files that it did not report.
+            # A task that ran twice leaves files that it did not report.
             reported = frozenset(file.path for files in draft.adds.values() for file in files)
             self._committer.discard(turn, event_type.name, keep=reported)
             if once is None and not draft.adds and not draft.ignored:
                 return LoadReport()
-            return self._publish(turn, replace(draft, once=once))
+            return _report(self._committer.publish(turn, replace(draft, once=once)))
 
     def append_watermark(self, stream: str, time: int, max_ahead: int = MAX_AHEAD) -> None:
-        """Declare that the stream has nothing more to tell from before `time`; what still comes is late.
+        """Set the watermark of a stream: events before `time` are late from now on.
 
         A time more than `max_ahead` after the wall clock is refused: no event could follow it.
         """
@@ -269,60 +263,59 @@ class Log:
             if state.watermark is None or time > state.watermark:
                 self._committer.publish(turn, Record(turn.n, "watermark", turn.at, stream=stream, watermark=time))
 
-    def heard(self, stream: str) -> Heard:
-        """What a stream has told so far."""
+    def progress(self, stream: str) -> StreamProgress:
         state = state_of(self._committer, stream)
-        return Heard(state.accepted + state.late + state.rejected, state.last_time, state.watermark)
+        return StreamProgress(state.accepted + state.late + state.rejected, state.last_time, state.watermark)
 
     @property
     def records(self) -> int:
-        """How many records the home has had."""
+        """The number of records committed so far."""
         return self._committer.state.n
 
     # -- maintenance ----------------------------------------------------------------------------
 
-    def pin(self, position: int | None = None) -> Pin:
-        """Keep what is live now on disk, and events after the position in the archive, until the pin is released.
+    def lease(self, position: int | None = None) -> Lease:
+        """Keep the live files on disk, and events after the position in the archive, until the lease is released.
 
-        Without a position all events that are there now stay.
+        Without a position all current events stay.
         """
-        return self._committer.pin(0 if position is None else position)
+        return self._committer.lease(0 if position is None else position)
 
     def maintain(
         self, types: Iterable[EventType], in_use: InUse | None = None, grace: float | None = None
     ) -> MaintenanceReport:
-        """Compact streams and results, apply retention, delete what nobody reads; see `maintenance`.
+        """Compact streams and results, apply retention, delete unused files; see `maintenance`.
 
-        May be called by any thread, beside all other calls. `in_use`: how far the standing statements are.
+        Any thread may call this at any time. `in_use`: the positions of the deployed statements.
         """
-        with storage(self._home.path):
+        with storage(self.home.path):
             return self.maintenance.run(types, in_use, grace=GRACE if grace is None else grace)
 
-    # -- standing statements --------------------------------------------------------------------
+    # -- deployed statements --------------------------------------------------------------------
 
     @property
     def point(self) -> Point:
-        """How far the home is: a consistent view for a batch to work up to."""
+        """The consistent position up to which a batch may read."""
         return self._committer.point
 
     @property
     def live(self) -> LiveState:
-        """What is known of the standing statements. Only `publish` changes it; a caller must not."""
+        """The state of the deployed statements. Only `publish` may change it."""
         return self._committer.state.live
 
     def reach(self, point: str) -> None:
-        """Say how far a batch is: see `failpoints`."""
-        self._committer.reach(point)
+        """Pass a crash point of a batch: see `failpoints`."""
+        self._committer.points.reach(point)
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """Have the follower called after each record; it must return at once."""
-        self._committer.follow(follower)
+        """Call the follower after each record; it must not block."""
+        self._committer.followers.append(follower)
 
     def unfollow(self, follower: Callable[[], None]) -> None:
-        self._committer.unfollow(follower)
+        self._committer.followers.remove(follower)
 
     def settle(self) -> None:
-        """Carry out what has happened and was not carried out, because something failed on the way."""
+        """Apply records that are committed but could not be applied, because of a failure."""
         with self._committer.turn():
             return
 
@@ -336,14 +329,14 @@ class Log:
         creates: Mapping[str, pa.Schema] | None = None,
         catalog: dict[str, Any] | None = None,
     ) -> Record:
-        """One record that changes what is known of statements together with the rows that they made.
+        """Commit the state of statements together with their rows, in one record.
 
-        `tables`: rows by table of our own (`home.RESULTS`, `home.DERIVED` and a name); rows of derived streams, which
-        have an event time, get sequence numbers here. `creates`: such tables that are not there yet.
+        `tables`: rows by internal table (`home.RESULTS`, or `home.DERIVED` and a name); rows of derived streams, which
+        have an event time, get sequence numbers here. `creates`: schemas of such tables, created if missing.
         """
         schemas = {name: {EVENTS: delta_schema(schema)} for name, schema in (creates or {}).items()}
         with self._committer.turn() as turn:
-            fresh = {name: schema for name, schema in schemas.items() if name not in self._committer.state.streams}
+            new = {name: schema for name, schema in schemas.items() if name not in self._committer.state.streams}
             parts, next_seq = [], self._committer.state.position + 1
             try:
                 for name, rows in (tables or {}).items():
@@ -361,39 +354,37 @@ class Log:
                 for name in tables or {}:
                     self._committer.discard(turn, name)
                 raise
-            draft = Record(turn.n, kind, turn.at, creates=fresh, catalog=catalog, parts=parts, live=live)
+            draft = Record(turn.n, kind, turn.at, creates=new, catalog=catalog, parts=parts, live=live)
             return self._committer.publish(turn, draft)
 
     def _part(self, turn: Turn, name: str, rows: pa.Table, watermark: int | None) -> Part:
         staged = self._committer.stage(turn, name, {EVENTS: rows}) if rows.num_rows else {}
-        times = pc.min_max(rows[TIME]) if rows.num_rows else None
-        first, last = (times["min"].value, times["max"].value) if times is not None else (None, None)
+        first, last = event_times(rows)
         return Part(name, adds=staged, accepted=rows.num_rows, first_time=first, last_time=last, watermark=watermark)
 
-    def _append_numbered(
-        self, event_type: EventType, state: StreamState, numbered: Sorted, once: str | None, kind: str = "append"
+    def _append_resolved(
+        self, event_type: EventType, state: StreamState, load: ResolvedLoad, once: str | None, kind: str = "append"
     ) -> LoadReport:
-        """Publish what the offsets of a load have decided, in one record with how far the source is now."""
-        refused = self._distributions.judge(numbered.checked.table, event_type, state)
+        """Commit a load whose offsets are resolved, together with the new offsets of its source."""
+        refused = self._distributions.judge(load.checked.table, event_type, state)
         if refused:
-            kept = np.ones(numbered.checked.table.num_rows, np.bool_)
-            kept[list(refused)] = False
-            made = numbered.checked.refuse(refused)
-            numbered = replace(numbered, checked=made, numbers=numbered.numbers.filter(pa.array(kept)))
-        checked = numbered.checked
-        if once is None and not numbered.sources and not checked.table.num_rows and not checked.rejected:
-            return LoadReport(duplicates=numbered.duplicates)  # nothing is new
-        tables = numbered_schemas(event_type)
-        self._committer.have(tables)
+            keep = np.ones(load.checked.table.num_rows, np.bool_)
+            keep[list(refused)] = False
+            load = replace(load, checked=load.checked.refuse(refused), numbers=load.numbers.filter(pa.array(keep)))
+        checked = load.checked
+        if once is None and not load.sources and not checked.table.num_rows and not checked.rejected:
+            return LoadReport(duplicates=load.duplicates)  # nothing is new
+        tables = offset_table_schemas(event_type)
+        self._committer.ensure_tables(tables)
         with self._committer.turn() as turn:
             first, count = self._committer.state.position + 1, checked.table.num_rows
             seqs = pa.array(np.arange(first, first + count))
-            rows = {offsets_table: numbered.numbers.add_column(0, SEQ, seqs), held_table: numbered.held}
+            rows = {offsets_table: load.numbers.add_column(0, SEQ, seqs), held_table: load.held}
             parts = []
             try:
                 for name_of, table in rows.items():
                     name = name_of(event_type.name)
-                    removes = {EVENTS: numbered.spent} if name_of is held_table and numbered.spent else {}
+                    removes = {EVENTS: load.spent} if name_of is held_table and load.spent else {}
                     if table.num_rows or removes:
                         adds = self._committer.stage(turn, name, {EVENTS: table})
                         parts.append(Part(name, adds=adds, removes=removes, accepted=table.num_rows))
@@ -402,26 +393,21 @@ class Log:
                 for name in tables:
                     self._committer.discard(turn, name)
                 raise
-            report = self._publish(turn, replace(draft, kind=kind, parts=parts, sources=numbered.sources))
-            return replace(report, duplicates=numbered.duplicates, held=numbered.held.num_rows)
+            draft = replace(draft, kind=kind, parts=parts, sources=load.sources)
+            report = _report(self._committer.publish(turn, draft))
+            return replace(report, duplicates=load.duplicates, held=load.held.num_rows)
 
     def _held(self, event_type: EventType) -> dict[str, pa.Table]:
-        """The files of rows that are held back, or were."""
+        """The files of rows that are or were held back, by name."""
         name = held_table(event_type.name)
         if name not in self._committer.state.streams:
             return {}
-        folder = self._home.table_folder(name, EVENTS)
+        folder = self.home.table_folder(name, EVENTS)
         files = [file.name for file in self._committer.files(name, EVENTS)]
         return {file: read_data(folder / file, held_schema(event_type)) for file in files}
 
     def _from(self, event_type: EventType, low: int, columns: list[str]) -> pa.Table:
-        """The events of a stream from a time on."""
         return self.archive.read_arrow(self.archive.snapshot(event_type.name, low=low), columns)
-
-    def _append(
-        self, turn: Turn, event_type: EventType, state: StreamState, checked: Checked, once: str | None
-    ) -> LoadReport:
-        return self._publish(turn, self._draft(turn, event_type, state, checked, once))
 
     def _draft(
         self, turn: Turn, event_type: EventType, state: StreamState, checked: Checked, once: str | None
@@ -431,26 +417,10 @@ class Log:
         staged = self._committer.stage(turn, event_type.name, tables)
         events = tables[EVENTS]
         self._distributions.propose(events, event_type, state, first + checked.table.num_rows - 1)
-        first_time, last_time = (int(events[TIME][i].value) if events.num_rows else None for i in (0, -1))
-        return Record(
-            turn.n,
-            "append",
-            turn.at,
-            stream=event_type.name,
-            once=once,
-            seqs=checked.table.num_rows,
-            adds=staged,
-            accepted=events.num_rows,
-            late=checked.table.num_rows - events.num_rows,
-            rejected=len(checked.rejected),
-            ignored=limit_names(checked.ignored, {}),
-            first_time=first_time,
-            last_time=last_time,
-            watermark=None if last_time is None else max(last_time - event_type.max_delay, MIN_TIME),
-        )
-
-    def _publish(self, turn: Turn, draft: Record) -> LoadReport:
-        return _report(self._committer.publish(turn, draft))
+        _, last = event_times(events)
+        watermark = None if last is None else max(last - event_type.max_delay, MIN_TIME)
+        ignored, name = checked.ignored, event_type.name
+        return arrival_record(turn, "append", name, tables, staged, ignored, watermark=watermark, once=once)
 
     def _duplicate(self, event_type: EventType, once: str) -> LoadReport:
         first, seqs = state_of(self._committer, event_type.name).once[once]

@@ -1,9 +1,8 @@
-"""Checked rows with the numbers of their source in; what is appended, held back and dropped out.
+"""Loads with source offsets: which of their rows are appended, held back, or dropped as duplicates.
 
-Beside a stream that has such numbers lie two tables of our own, in the same home and readable like the others:
-`#offsets:<stream>` holds source, partition and offset of each event by its `_seq`, `#held:<stream>` the events that
-wait for others. They are made when they are first needed, so that a stream without offsets has neither, and the table
-of events is the same in both.
+Two internal tables belong to a stream with offsets: `#offsets:<stream>` holds source, partition and offset of each
+event by its `_seq`, `#held:<stream>` the rows that wait for missing offsets. They are created when they are first
+needed. The table of events does not depend on them.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ from presage.storage.columns import EVENTS, SEQ, attributes_schema
 from presage.storage.delta import delta_schema
 from presage.storage.ingest import Checked
 from presage.storage.lateness import reordered
-from presage.storage.offsets import MAX_GAPS, MAX_OFFSET, Mask, Numbering, Numbers, SourceOffsets
+from presage.storage.offsets import MAX_GAPS, MAX_OFFSET, Mask, Numbers, PartitionOffsets, SourceOffsets
 
 NUMBER = pa.schema([("source", pa.string()), ("partition", pa.string()), ("offset", pa.int64())])
 OFFSETS_SCHEMA = pa.schema([(SEQ, pa.int64()), *NUMBER])
-EVENT = "event"  # the column of a held event: a struct, so that no attribute's name can meet one of ours
+EVENT = "event"  # the column of a held event: a struct, so that names of attributes cannot collide with ours
 
-Sources = dict[str, dict[str, dict[str, Any]]]  # source -> partition -> `Numbering` as plain values
-# The files of held rows, by name.
+Sources = dict[str, dict[str, dict[str, Any]]]  # source -> partition -> `PartitionOffsets` as plain values
+# Reads the files of held rows, by name.
 HeldFiles = Callable[[], Mapping[str, pa.Table]]
 
 
 @dataclass
-class Sorted:
-    """The rows of a load, sorted by what their numbers say. `numbers` belong to the rows of `checked`, in order."""
+class ResolvedLoad:
+    """A load whose offsets are resolved. `checked`: the rows to append; `numbers`: their source, partition, offset."""
 
     checked: Checked
     numbers: pa.Table
     held: pa.Table
     sources: Sources  # the partitions that have changed
-    spent: list[str] = field(default_factory=list)  # files of held rows of which none is held any more
+    spent: list[str] = field(default_factory=list)  # files of held rows that are all released
     duplicates: int = 0
 
 
@@ -59,16 +58,16 @@ def held_schema(event_type: EventType) -> pa.Schema:
     return NUMBER.append(pa.field(EVENT, pa.struct(list(attributes_schema(event_type.attributes)))))
 
 
-def numbered_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
-    """The tables beside a stream, as a record makes them."""
+def offset_table_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
+    """Schemas of the internal tables of a stream with offsets."""
     return {
         offsets_table(event_type.name): {EVENTS: delta_schema(OFFSETS_SCHEMA)},
         held_table(event_type.name): {EVENTS: delta_schema(held_schema(event_type))},
     }
 
 
-def numbered_attributes(event_type: EventType, source: SourceOffsets, data: object) -> tuple[Attribute, ...]:
-    """The attributes of a stream and those columns of the numbering that are none. For files give no data."""
+def attributes_with_offsets(event_type: EventType, source: SourceOffsets, data: object) -> tuple[Attribute, ...]:
+    """The attributes of a stream, and the columns of offsets that are no attributes. `data`: None for files."""
     what = f"rows for stream '{event_type.name}'"
     added = []
     for name, allowed in ((source.offset, (LONG, INT)), (source.partition, (STRING, INT, LONG))):
@@ -80,45 +79,43 @@ def numbered_attributes(event_type: EventType, source: SourceOffsets, data: obje
             kind: DataType = LONG if name == source.offset or _holds_numbers(data, name) else STRING
             added.append(Attribute(name, kind))
         elif attribute.type not in allowed:
-            names = " or ".join(map(str, allowed))
-            raise _shape(
-                what,
-                f"'{name}' numbers the rows of source '{source.source}' and is {attribute.type}",
-                f"use an attribute of type {names}, or a column that is no attribute",
-            )
+            found = f"'{name}' numbers the rows of source '{source.source}' and is {attribute.type}"
+            fix = f"use an attribute of type {' or '.join(map(str, allowed))}, or a column that is no attribute"
+            raise _shape(what, found, fix)
     return (*event_type.attributes, *added)
 
 
-def settle(data: object) -> object:
-    """Rows that can be gone through only once, as a list."""
+def rows_as_list(data: object) -> object:
+    """Rows from an iterator as a list; other data unchanged."""
     if isinstance(data, Iterable) and not isinstance(data, list | str | bytes | Mapping | pa.Table | pa.RecordBatch):
         return data if _is_pandas(data) else list(data)
     return data
 
 
-def sort_out(
-    checked: Checked, event_type: EventType, source: SourceOffsets, sources: Sources, held_files: HeldFiles
-) -> Sorted:
-    """Decide on each row by its number; rows held before that are free now are appended with the new ones."""
+def resolve_offsets(
+    checked: Checked, event_type: EventType, source: SourceOffsets, sources: Sources, leased_files: HeldFiles
+) -> ResolvedLoad:
+    """Decide on each row by its offset. Held rows that are released are appended with the new ones."""
     checked = checked.refuse(_unnumbered(checked.table, source))
     offsets, names = _numbers(checked.table, source)
     bad = _numbers_of_rejected(checked, source)
     taken, held = np.zeros(len(offsets), bool), np.zeros(len(offsets), bool)
     dropped: set[int] = set()
-    known, changed, freed = sources.get(source.source, {}), {}, {}
+    before, changed, freed = sources.get(source.source, {}), {}, {}
     for partition in sorted({*names.dictionary.to_pylist(), *bad}):
         mine = np.flatnonzero(pc.equal(names, partition).to_numpy(zero_copy_only=False))
         lines, lost = bad.get(partition, ([], []))
-        numbering = _numbering(known, partition, source, [*offsets[mine].min(initial=MAX_OFFSET, keepdims=True), *lost])
-        waiting = bool(numbering.ahead)
-        verdict = numbering.arrive(offsets[mine], np.array(lost, np.int64))
-        if numbering.ranges() > MAX_GAPS:
+        least = int(min([*offsets[mine].min(initial=MAX_OFFSET, keepdims=True), *lost]))
+        arrived = _arrived(before, partition, least if source.start is None else source.start)
+        waiting = bool(arrived.ahead)
+        verdict = arrived.arrive(offsets[mine], np.array(lost, np.int64))
+        if arrived.ranges() > MAX_GAPS:
             raise _too_many_gaps(source.source, partition)
         taken[mine], held[mine] = verdict.taken[: len(mine)], verdict.ahead[: len(mine)]
         new = (verdict.taken | verdict.ahead)[len(mine) :]
         dropped.update(line for line, is_new in zip(lines, new, strict=True) if not is_new)
-        if known.get(partition) != asdict(numbering):
-            changed[partition] = asdict(numbering)
+        if before.get(partition) != asdict(arrived):
+            changed[partition] = asdict(arrived)
         if waiting and verdict.freed[0] < verdict.freed[1]:
             freed[partition] = verdict.freed
     numbers = pa.table(
@@ -126,60 +123,54 @@ def sort_out(
     )
     rows = checked.table.select([a.name for a in event_type.attributes])
     rejected = checked.rejected.take(row for row in range(len(checked.rejected)) if row not in dropped)
-    result = Sorted(
+    result = ResolvedLoad(
         Checked(rows.filter(taken), rejected, checked.ignored),
         numbers.filter(taken),
         _held(rows.filter(held), numbers.filter(held), event_type),
         sources={source.source: changed} if changed else {},
         duplicates=int((~taken & ~held).sum()) + len(dropped),
     )
-    return _release(result, event_type, source.source, freed, sources, held_files)
+    return _release(result, event_type, source.source, freed, sources, leased_files)
 
 
 def skip(
-    event_type: EventType, source: str, partition: str, up_to: int, sources: Sources, held_files: HeldFiles
-) -> Sorted | None:
-    """Wait no longer for what is missing up to an offset; None if nothing is."""
+    event_type: EventType, source: str, partition: str, up_to: int, sources: Sources, leased_files: HeldFiles
+) -> ResolvedLoad | None:
+    """Stop waiting for missing offsets up to one; None if none is missing."""
     partitions = sources.get(source)
     if partitions is None:
         raise error("UNKNOWN_OBJECT", kind="source", name=source, fix=did_you_mean(source, sources))
     if partition not in partitions:
-        raise error(
-            "UNKNOWN_OBJECT",
-            kind=f"partition of source '{source}'",
-            name=partition,
-            fix=did_you_mean(partition, partitions),
-        )
-    numbering = Numbering.of(partitions[partition])
-    if up_to < numbering.next:
+        kind, fix = f"partition of source '{source}'", did_you_mean(partition, partitions)
+        raise error("UNKNOWN_OBJECT", kind=kind, name=partition, fix=fix)
+    arrived = PartitionOffsets.of(partitions[partition])
+    if up_to < arrived.next:
         return None
-    if not numbering.ahead or up_to > numbering.ahead[-1][1]:
-        expected = f"at most {numbering.ahead[-1][1]}, the last offset that has come" if numbering.ahead else "in a gap"
+    if not arrived.ahead or up_to > arrived.ahead[-1][1]:
+        expected = f"at most {arrived.ahead[-1][1]}, the last offset that has come" if arrived.ahead else "in a gap"
         raise error("BAD_VALUE", what="up_to", found=up_to, expected=expected, fix="see the stream's gaps")
-    freed = {partition: numbering.skip(up_to)}
+    freed = {partition: arrived.skip(up_to)}
     empty = Checked(attributes_schema(event_type.attributes).empty_table())
     nothing = held_schema(event_type).empty_table()
-    result = Sorted(empty, NUMBER.empty_table(), nothing, sources={source: {partition: asdict(numbering)}})
-    return _release(result, event_type, source, freed, sources, held_files)
+    result = ResolvedLoad(empty, NUMBER.empty_table(), nothing, sources={source: {partition: asdict(arrived)}})
+    return _release(result, event_type, source, freed, sources, leased_files)
 
 
-def _numbering(known: Mapping[str, Any], partition: str, source: SourceOffsets, given: list[int]) -> Numbering:
-    if partition in known:
-        return Numbering.of(known[partition])
-    return Numbering.begin(int(min(given)) if source.start is None else source.start)
+def _arrived(before: Mapping[str, Any], partition: str, start: int) -> PartitionOffsets:
+    return PartitionOffsets.of(before[partition]) if partition in before else PartitionOffsets.begin(start)
 
 
 def _release(
-    result: Sorted,
+    result: ResolvedLoad,
     event_type: EventType,
     source: str,
     freed: Mapping[str, tuple[int, int]],
     sources: Sources,
-    held_files: HeldFiles,
-) -> Sorted:
-    """Add the held rows that are free now, and put all in order: event time, then partition, then offset."""
+    leased_files: HeldFiles,
+) -> ResolvedLoad:
+    """Add the released rows, and sort by event time, partition, offset."""
     rows, numbers = [result.checked.table], [result.numbers]
-    for name, table in held_files().items() if freed else ():
+    for name, table in leased_files().items() if freed else ():
         free, waiting = _free(table, source, freed, sources)
         out = table.filter(pa.array(free))
         rows.append(_events(out, rows[0].schema))
@@ -198,17 +189,17 @@ def _release(
 
 
 def _free(table: pa.Table, source: str, freed: Mapping[str, tuple[int, int]], sources: Sources) -> tuple[Mask, bool]:
-    """Which rows of a file of held rows are free now, and whether others in it still wait."""
+    """Which rows of a file of held rows are released, and whether others in it still wait."""
     free, waiting = np.zeros(table.num_rows, bool), np.zeros(table.num_rows, bool)
     offsets = table["offset"].to_numpy()
     pairs = table.select(["source", "partition"]).group_by(["source", "partition"]).aggregate([]).to_pylist()
-    for pair in pairs:
-        mine = pc.and_(pc.equal(table["source"], pair["source"]), pc.equal(table["partition"], pair["partition"]))
+    for name, partition in ((pair["source"], pair["partition"]) for pair in pairs):
+        mine = pc.and_(pc.equal(table["source"], name), pc.equal(table["partition"], partition))
         mine = mine.to_numpy(zero_copy_only=False)
-        # What the partition has passed was freed before; its file is kept for others.
-        waiting |= mine & (offsets >= sources[pair["source"]][pair["partition"]]["next"])
-        if pair["source"] == source and pair["partition"] in freed:
-            first, last = freed[pair["partition"]]
+        # Rows before `next` were released earlier; their file is kept for the others.
+        waiting |= mine & (offsets >= sources[name][partition]["next"])
+        if name == source and partition in freed:
+            first, last = freed[partition]
             free |= mine & (offsets >= first) & (offsets < last)
     return free, bool(np.any(waiting & ~free))
 
@@ -225,7 +216,7 @@ def _events(held: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _unnumbered(table: pa.Table, source: SourceOffsets) -> dict[int, str]:
-    """The rows whose number is missing or can be none."""
+    """The reasons to reject rows whose offset or partition is missing or invalid."""
     reasons: dict[int, str] = {}
     offsets = table[source.offset]
     missing = [(source.offset, "offset")] + ([(source.partition, "partition")] if source.partition else [])
@@ -250,8 +241,8 @@ def _numbers(table: pa.Table, source: SourceOffsets) -> tuple[Numbers, pa.Dictio
 
 
 def _numbers_of_rejected(checked: Checked, source: SourceOffsets) -> dict[str, tuple[list[int], list[int]]]:
-    """By partition: places in the list of rejected rows and offsets, of those whose number can be read."""
-    found: dict[str, tuple[list[int], list[int]]] = {}
+    """By partition: indices and offsets of the rejected rows whose offset is readable."""
+    by_partition: dict[str, tuple[list[int], list[int]]] = {}
     for line, remains in enumerate(checked.rejected.remains):
         if remains is None:
             continue
@@ -259,14 +250,14 @@ def _numbers_of_rejected(checked: Checked, source: SourceOffsets) -> dict[str, t
         offset = table[source.offset][row].as_py()
         partition = table[source.partition][row].as_py() if source.partition is not None else ""
         if offset is not None and 0 <= offset <= MAX_OFFSET and partition is not None:
-            lines, offsets = found.setdefault(str(partition), ([], []))
+            lines, offsets = by_partition.setdefault(str(partition), ([], []))
             lines.append(line)
             offsets.append(offset)
-    return found
+    return by_partition
 
 
 def _check_column(data: object, name: str, what: str) -> None:
-    """Refuse a whole table that lacks a column of the numbering, before every row of it is rejected."""
+    """Refuse a table without a column of offsets, instead of rejecting every row."""
     table: Any = data.table if isinstance(data, Checked) else data
     if isinstance(table, pa.Table | pa.RecordBatch):
         names = list(table.schema.names)
@@ -279,7 +270,7 @@ def _check_column(data: object, name: str, what: str) -> None:
 
 
 def _holds_numbers(data: object, name: str) -> bool:
-    """Whether a column that is no attribute holds numbers rather than text."""
+    """Whether a column that is no attribute contains numbers, not text."""
     if isinstance(data, Checked):
         return bool(pa.types.is_integer(data.table.schema.field(name).type))
     if isinstance(data, pa.Table | pa.RecordBatch):

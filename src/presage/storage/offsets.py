@@ -1,8 +1,7 @@
-"""Offsets of a source in, what to do with each out: take it, hold it back, or drop it as a duplicate.
+"""Deduplication and ordering by source offsets: an event is taken, held back, or dropped as a duplicate.
 
-A source numbers its events densely, per partition. An event may reach us on several paths (an archive of the source
-and its live feed): the number says whether it is the next one (zero gap), was here before (negative gap) or is ahead of
-others that are still on their way (positive gap).
+A source numbers its events densely, per partition. An event may arrive on several paths, such as an archive of the
+source and its live feed. Its offset is the next one, a duplicate, or ahead of offsets that are still missing.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ import numpy.typing as npt
 
 from presage.errors import error
 
-MAX_OFFSET = 2**63 - 2  # the offset after it must be a number too
-MAX_GAPS = 10_000  # ranges that are kept of one partition
-Range = list[int]  # first and last offset, both inside; ranges are ascending and never touch
+MAX_OFFSET = 2**63 - 2  # the offset after it must be an int64 too
+MAX_GAPS = 10_000  # ranges that are stored for one partition
+Range = list[int]  # first and last offset, inclusive; ranges are ascending and never adjacent
 Numbers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class SourceOffsets:
-    """Where the rows of a load hold the source's own numbering.
+    """The columns with the source's own offsets in the rows of a load.
 
-    `offset` and `partition` are columns of the rows; they may be attributes of the stream and need not be. A partition
-    that is seen for the first time begins at `start`, or without one at the least offset that has come.
+    `offset` and `partition` are columns of the rows, attributes of the stream or not. A new partition begins at
+    `start`, by default at the least offset of its first load.
     """
 
     source: str
@@ -39,13 +38,12 @@ class SourceOffsets:
         if self.start is not None and not 0 <= self.start <= MAX_OFFSET:
             raise error("BAD_VALUE", what="start", found=self.start, expected="an offset, 0 or more")
         if self.partition == self.offset:
-            expected = "two columns"
-            raise error("BAD_VALUE", what="partition", found="the column of the offset", expected=expected)
+            raise error("BAD_VALUE", what="partition", found="the column of the offset", expected="two columns")
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Offsets that are still missing, and how many rows are held back behind them, up to the next gap."""
+    """A range of missing offsets, and how many rows after it, up to the next gap, are held back."""
 
     source: str
     partition: str
@@ -56,36 +54,36 @@ class Gap:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of the offsets of one load, in the order given. What is in neither mask is a duplicate."""
+    """The decision on the offsets of one load, in the given order. An offset in neither mask is a duplicate."""
 
     taken: Mask
     ahead: Mask
-    # Rows held before with first <= offset < last are free now.
+    # Rows that were held back with first <= offset < last are released.
     freed: tuple[int, int]
 
 
 @dataclass
-class Numbering:
-    """How far a partition of a source is. Plain values, as they stand in the journal."""
+class PartitionOffsets:
+    """The offsets of a partition that have arrived. Plain values, as in the journal."""
 
-    next: int  # all offsets before it are here, or nobody waits for them
-    ahead: list[Range] = field(default_factory=list)  # offsets past it that are here, with the number of rows held
-    forgone: list[Range] = field(default_factory=list)  # offsets before it that are not here: taken if they still come
-    skipped: int = 0  # how many offsets were given up
+    next: int  # all earlier offsets have arrived or were skipped
+    ahead: list[Range] = field(default_factory=list)  # later offsets that have arrived, with the number of held rows
+    forgone: list[Range] = field(default_factory=list)  # earlier offsets that are missing: taken if they still arrive
+    skipped: int = 0  # how many offsets were skipped
 
     @classmethod
-    def begin(cls, first: int) -> Numbering:
+    def begin(cls, first: int) -> PartitionOffsets:
         return cls(first, forgone=[[0, first - 1]] if first else [])
 
     @classmethod
-    def of(cls, content: dict[str, Any]) -> Numbering:
+    def of(cls, content: dict[str, Any]) -> PartitionOffsets:
         ahead, forgone = ([list(r) for r in content[name]] for name in ("ahead", "forgone"))
         return cls(content["next"], ahead, forgone, content["skipped"])
 
     def arrive(self, good: Numbers, bad: Numbers) -> Verdict:
-        """Take in offsets: those of good rows, then those of rejected rows, which have arrived and are never held."""
+        """Decide on the offsets of good rows, then on those of rejected rows, which are never held back."""
         given = np.concatenate([good, bad])
-        # The first of equal offsets counts, and good rows stand before bad ones.
+        # The first of equal offsets counts; good rows precede bad ones.
         unique, places = np.unique(given, return_index=True)
         fresh = ~_inside(unique, self.ahead) & ((unique >= self.next) | _inside(unique, self.forgone))
         unique, places = unique[fresh], places[fresh]
@@ -101,7 +99,7 @@ class Numbering:
         return Verdict(taken, ahead, (before, self.next))
 
     def skip(self, up_to: int) -> tuple[int, int]:
-        """Wait no longer for what is missing up to this offset; the bounds of the held rows that are free now."""
+        """Stop waiting for missing offsets up to this one; the bounds of the held rows that are released."""
         before = self.next
         missing = [[first, min(last, up_to)] for first, last, _ in self.gaps() if first <= up_to]
         self.skipped += sum(last - first + 1 for first, last in missing)
@@ -112,7 +110,7 @@ class Numbering:
         return before, self.next
 
     def gaps(self) -> list[tuple[int, int, int]]:
-        """First and last missing offset of each gap, and the rows held behind it."""
+        """First and last missing offset of each gap, and the number of rows held back after it."""
         firsts = [self.next, *(last + 1 for _, last, _ in self.ahead[:-1])]
         return [(first, after[0] - 1, after[2]) for first, after in zip(firsts, self.ahead, strict=False)]
 
@@ -121,12 +119,12 @@ class Numbering:
 
 
 def gaps(sources: dict[str, dict[str, dict[str, Any]]]) -> list[Gap]:
-    """The gaps of a stream, from what its state knows of its sources."""
+    """The gaps of a stream, from `StreamState.sources`."""
     return [
         Gap(source, partition, *gap)
         for source, partitions in sources.items()
         for partition, content in partitions.items()
-        for gap in Numbering.of(content).gaps()
+        for gap in PartitionOffsets.of(content).gaps()
     ]
 
 
@@ -140,7 +138,7 @@ def _inside(offsets: Numbers, ranges: list[Range]) -> Mask:
 
 
 def _runs(offsets: Numbers, held: Numbers) -> list[Range]:
-    """Ascending offsets as ranges without holes, each with the sum of `held` over it."""
+    """Ascending offsets as contiguous ranges, each with the sum of `held`."""
     if not len(offsets):
         return []
     starts = np.concatenate([[0], np.flatnonzero(np.diff(offsets) != 1) + 1])
@@ -150,7 +148,7 @@ def _runs(offsets: Numbers, held: Numbers) -> list[Range]:
 
 
 def _joined(ranges: list[Range]) -> list[Range]:
-    """Ranges in any order, ascending and with those that touch made one; a third number is summed."""
+    """Ranges in ascending order, adjacent ones joined; a third number is summed."""
     joined: list[Range] = []
     for first, last, *rows in sorted(ranges):
         if joined and joined[-1][1] + 1 == first:
@@ -161,7 +159,7 @@ def _joined(ranges: list[Range]) -> list[Range]:
 
 
 def _subtract(ranges: list[Range], runs: list[Range]) -> list[Range]:
-    """The ranges without the runs. As ranges never touch, each run lies inside one of them."""
+    """The ranges without the runs. Each run lies inside one of the ranges, which are never adjacent."""
     left: list[Range] = []
     todo = list(reversed(runs))
     for start, last in ranges:

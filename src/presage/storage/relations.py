@@ -1,4 +1,4 @@
-"""A declared relation -> its rows as an Arrow table."""
+"""The rows of declared relations, and their copies in the home."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_ROWS = 1_000_000
 
 
 def relation_table(relation: Relation, roots: Roots = ANYWHERE) -> pa.Table:
-    """The rows of VALUES, or those of the file; a relation is small and must be right, so a bad row is an error."""
+    """The rows of VALUES, or of the file. A relation takes all rows or none: a bad row is an error."""
     schema = attributes_schema(relation.attributes)
     if relation.path is None:
         rows = relation.rows or ()
@@ -30,26 +30,18 @@ def relation_table(relation: Relation, roots: Roots = ANYWHERE) -> pa.Table:
     nulls = read_nulls(relation.options.get("nulls"))
     checked = read_files(Path(relation.path), relation.attributes, roots=roots, nulls=nulls)
     if len(checked.rejected):
-        raise error(
-            "DATA_SHAPE",
-            what=f"relation '{relation.name}'",
-            found=f"{checked.rejected.origins[0]}: {checked.rejected.reasons[0]}",
-            fix="mend the row; a relation takes all rows or none",
-        )
+        found = f"{checked.rejected.origins[0]}: {checked.rejected.reasons[0]}"
+        fix = "mend the row; a relation takes all rows or none"
+        raise error("DATA_SHAPE", what=f"relation '{relation.name}'", found=found, fix=fix)
     if checked.table.num_rows > MAX_ROWS:
-        raise error(
-            "LIMIT",
-            what=f"relation '{relation.name}' with {checked.table.num_rows} rows",
-            limit_name="rows of a relation",
-            limit=MAX_ROWS,
-            fix="declare it as a stream",
-        )
+        what, fix = f"relation '{relation.name}' with {checked.table.num_rows} rows", "declare it as a stream"
+        raise error("LIMIT", what=what, limit_name="rows of a relation", limit=MAX_ROWS, fix=fix)
     return checked.table
 
 
 def refuse_other_rows(relation: Relation, kept: pa.Table, roots: Roots, span: Span) -> None:
-    """A file that holds other rows than when the relation was declared: the relation goes on with those of then, and
-    whoever declares it again must know."""
+    """Refuse to declare a relation again if its file has changed: the relation still has the rows of its first
+    declaration."""
     with placed(span):
         now = relation_table(relation, roots)
     if relation.path is not None and not now.equals(kept):
@@ -59,8 +51,8 @@ def refuse_other_rows(relation: Relation, kept: pa.Table, roots: Roots, span: Sp
 
 
 def write_copy(home: Path, table: pa.Table) -> str:
-    """Keep a relation's rows in the home; the copy's path below it. A copy that no declaration names is harmless."""
-    # Not by the relation's name: a name may hold any character, a path must not.
+    """Copy a relation's rows into the home; the path below it. A copy that no declaration names is harmless."""
+    # A name may contain any character, a path must not.
     relative = f"relations/{uuid.uuid4().hex}.parquet"
     path = home / relative
     path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A stream's option `retention` and what is still in use in, the files whose events may go out."""
+"""Retention of streams: removes files whose events are older than the option `retention` and not in use."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from presage.storage.journal import Part, Record
 
 @dataclass(frozen=True)
 class InUse:
-    """How far the readers of a home are: for each stream, (position, clock) of each statement that reads it.
+    """The progress of deployed statements: by stream, (position, watermark) of each statement that reads it.
 
-    A statement that has read up to a position still needs all events after it; one whose clock has come to a time
-    (microseconds; None: it has not started) still needs all events after that time, however early they arrived.
+    A statement still needs all events after its position, and all events after its watermark (microseconds; None: not
+    started), however early they arrived.
     """
 
     readers: dict[str, Sequence[tuple[int, int | None]]] = field(default_factory=dict)
 
     def needs(self, stream: str, file: LiveFile) -> bool:
-        for position, clock in self.readers.get(stream, ()):
-            if clock is None or file.last_seq is None or file.last_time is None:
+        for position, watermark in self.readers.get(stream, ()):
+            if watermark is None or file.last_seq is None or file.last_time is None:
                 return True
-            if file.last_seq > position or file.last_time > clock:
+            if file.last_seq > position or file.last_time > watermark:
                 return True
         return False
 
 
 def retention_of(event_type: EventType) -> int | None:
-    """Microseconds for which a stream keeps its events; None: for ever."""
+    """Microseconds for which a stream keeps its events; None: forever."""
     if event_type.options.get("archive", "true").lower() == "false":
-        return 0  # as long as a statement has still to read it
+        return 0  # only until all statements have read them
     text = event_type.options.get("retention")
     return None if text is None else parse_duration(text)
 
@@ -45,10 +45,10 @@ class Retention:
         self._committer = committer
 
     def retain(self, stream: str, keep: int, in_use: InUse, now: int) -> int:
-        """Remove the whole files of a stream whose events are all older than `keep`; the number of events removed.
+        """Remove the files of a stream whose events are all older than `keep`; the number of removed events.
 
-        The age of an event is told by the greatest event time of the stream, or by the wall clock where that is
-        behind: one event from the far future does not make all others old.
+        The age of an event is measured from the stream's greatest event time, or from the wall clock if that is
+        earlier: one event from the far future must not make all others old.
         """
         with self._committer.turn() as turn:
             state = self._committer.state.streams.get(stream)
@@ -56,9 +56,9 @@ class Retention:
                 return 0
             oldest = min(state.last_time, now) - keep
             events = [f for f in self._older(stream, EVENTS, oldest) if not in_use.needs(stream, f)]
-            pinned = self._committer.pins.oldest()
-            if pinned is not None:
-                events = [file for file in events if file.last_seq is not None and file.last_seq <= pinned]
+            leased = self._committer.leases.oldest()
+            if leased is not None:
+                events = [file for file in events if file.last_seq is not None and file.last_seq <= leased]
             removes = {
                 EVENTS: events,
                 LATE: self._older(stream, LATE, oldest),
@@ -72,9 +72,9 @@ class Retention:
             return removed
 
     def _older(self, stream: str, table: str, oldest: int) -> list[LiveFile]:
-        # A derived stream has neither late events nor rejected ones, and no tables for them.
-        held = (stream, table) in self._committer.tables()
-        files: Iterable[LiveFile] = self._committer.files(stream, table) if held else ()
+        # A derived stream has no tables of late and rejected rows.
+        exists = (stream, table) in self._committer.tables()
+        files: Iterable[LiveFile] = self._committer.files(stream, table) if exists else ()
         times = ((file, _last(file, table)) for file in files)
         return [file for file, last in times if last is not None and last < oldest]
 
@@ -82,5 +82,5 @@ class Retention:
 def _last(file: LiveFile, table: str) -> int | None:
     if table != REJECTED:
         return file.last_time
-    at = file.high.get("at")  # a rejected row has no event time: when it came counts
+    at = file.high.get("at")  # a rejected row has no event time: use its arrival
     return None if at is None else parse_timestamp(at)

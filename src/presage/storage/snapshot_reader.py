@@ -1,46 +1,35 @@
-"""The path of a home in, what its journal and its tables say now out: without the lock, and without leaving a trace.
+"""Reader of a home's journal and tables without the lock and without any write.
 
-Another process may have the home and go on writing. Its files appear whole, under names that are never used again, and
-give way to others in an order that a reader can follow: a record is written, marked (its ending changes), taken into a
-new head, and only then deleted. So a record that is missing has been taken into a head since, and one looks again.
+Another process may write the home at the same time. Its files appear atomically, and their names are never used again.
+A record is written, marked (its suffix changes), covered by a new head, and only then deleted. So a missing record has
+been covered by a head in the meantime, and the reader retries.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from presage.errors import PresageError, error
+from presage.errors import PresageError
 from presage.model.paths import home_path
-from presage.storage.columns import TABLES
+from presage.storage import journal
 from presage.storage.delta import Table, read_table
-from presage.storage.failures import storage
-from presage.storage.home import Places, read_format
+from presage.storage.disk import corrupt, storage
+from presage.storage.home import HomeLayout, read_format
 from presage.storage.home_state import HomeState, state_after
-from presage.storage.journal import (
-    DONE,
-    HEAD,
-    PENDING,
-    Record,
-    check_unbroken,
-    number_of,
-    read_head,
-    read_record,
-    record_path,
-)
-from presage.storage.lock import owner_line
+from presage.storage.journal import Record
 
 TRIES, PAUSE = 20, 0.05  # seconds between them
 
 
 @dataclass(frozen=True)
-class Glance:
-    """A home at one moment. `base`: the record up to which the head has taken them in; `pending`: those that are
-    written and not yet marked as carried out."""
+class HomeSnapshot:
+    """A home at one moment. `base`: the last record that the head covers; `pending`: records that are not marked as
+    applied."""
 
-    places: Places
+    layout: HomeLayout
     id: str
     state: HomeState
     base: int
@@ -48,62 +37,47 @@ class Glance:
     pending: frozenset[int]
 
     def tables(self) -> list[tuple[str, str]]:
-        """Stream and table, of all tables that are there."""
-        found = [(stream, table) for stream in self.state.streams for table in TABLES]
-        return [(stream, table) for stream, table in found if self.places.table_folder(stream, table).is_dir()]
+        """(stream, table) of all existing tables."""
+        return self.layout.tables(self.state.streams)
 
     def table(self, stream: str, table: str) -> Table:
-        """What the table's own log says; it may know of records that came after this look."""
-        folder = self.places.table_folder(stream, table)
+        """The state of a table according to its own log, which may include later records."""
+        folder = self.layout.table_folder(stream, table)
         for _ in range(TRIES - 1):
-            try:
+            with suppress(PresageError):  # entries may be cleaned while they are listed
                 return read_table(folder, self.id)
-            except PresageError:
-                time.sleep(PAUSE)  # entries that are cleaned while they are listed
+            time.sleep(PAUSE)
         return read_table(folder, self.id)
 
-    def owner(self) -> str:
-        """Who had the home last, as the lock's file says; whether it still has is another question."""
-        return owner_line(self.places.path)
 
-
-def glance(path: str | os.PathLike[str]) -> Glance:
-    """Look at a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
+def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
+    """A snapshot of a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
     folder = home_path(path).resolve()
-    with storage(folder, "and look again"):
-        return _glance(folder)
-
-
-def _glance(folder: Path) -> Glance:
-    identity, places = read_format(folder), Places(folder)
-    for tried in range(TRIES):
-        try:
-            return _look(places, identity)
-        except (FileNotFoundError, PresageError) as failure:
-            # A head that was written meanwhile has taken in what is missing; what is damaged stays so.
-            if tried == TRIES - 1:
-                if isinstance(failure, PresageError):
-                    raise
-                fix = "restore it from a copy of the home"
-                what, why = "the journal", f"'{failure.filename}' is missing"
-                raise error("HOME_CORRUPT", what=what, path=folder, why=why, fix=fix) from failure
+    with storage(folder, "and try again"):
+        identity, layout = read_format(folder), HomeLayout(folder)
+        for _ in range(TRIES - 1):
+            with suppress(FileNotFoundError, PresageError):  # a new head may cover what is missing
+                return _read(layout, identity)
             time.sleep(PAUSE)
-    raise AssertionError
+        try:
+            return _read(layout, identity)
+        except FileNotFoundError as failure:
+            why, fix = f"'{failure.filename}' is missing", "restore it from a copy of the home"
+            raise corrupt("the journal", folder, why, fix) from failure
 
 
-def _look(places: Places, identity: str) -> Glance:
-    head = read_head(places.journal)
+def _read(layout: HomeLayout, identity: str) -> HomeSnapshot:
+    head = journal.read_head(layout.journal)
     base = int(head["n"]) if head else 0
-    numbers = sorted(
-        {number_of(places.journal / name) for name in os.listdir(places.journal) if name != HEAD and name[0] != "."}
-    )
+    names = [name for name in os.listdir(layout.journal) if name != journal.HEAD and name[0] != "."]
+    numbers = sorted({journal.number_of(layout.journal / name) for name in names})
     records, pending = [], set()
     for n in (n for n in numbers if n > base):
         try:
-            records.append(read_record(record_path(places.journal, n, PENDING)))
+            records.append(journal.read_record(journal.record_path(layout.journal, n, journal.PENDING)))
             pending.add(n)
         except FileNotFoundError:
-            records.append(read_record(record_path(places.journal, n, DONE)))
-    check_unbroken(places.journal, base, records)
-    state = state_after(places.journal, head, records)
-    return Glance(places, identity, state, base, records, frozenset(pending))
+            records.append(journal.read_record(journal.record_path(layout.journal, n, journal.DONE)))
+    journal.check_unbroken(layout.journal, base, records)
+    state = state_after(layout.journal, head, records)
+    return HomeSnapshot(layout, identity, state, base, records, frozenset(pending))

@@ -1,8 +1,8 @@
-"""A Spark DataFrame in, staged data files and the draft of a record out. The only module of the log that knows Spark.
+"""Loads of Spark DataFrames: executors stage the data files. The only module of the storage layer that uses Spark.
 
-The executors check, split and write their rows with PyArrow, as the driver does for smaller loads: the session's own
-settings (time zone, type of Parquet times, adaptive execution) have no say in the files and are not touched.
-The home's folder must be one that driver and executors share.
+The executors check, split and write their rows with PyArrow, as the driver does for smaller loads, so that settings of
+the session (time zone, type of Parquet times, adaptive execution) do not affect the files. The driver and the executors
+must share the home's folder.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from pyspark.sql import types as st
 from presage.errors import error
 from presage.model.catalog import EventType
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
-from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED, TIME
+from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED
 from presage.storage.home import Home
 from presage.storage.home_state import StreamState
 from presage.storage.ingest import Checked, check_table, refuse_duplicates
 from presage.storage.journal import FileAdd, Record, Turn
-from presage.storage.lateness import arrive
+from presage.storage.lateness import arrive, event_times
 from presage.storage.limits import limit_names, refuse_ahead
 from presage.storage.staging import stage
 
 ROWS_PER_TASK = 500_000
 MOST_TASKS = 1_000
-MOST_COLLECTED = 5_000_000  # rows of a frame whose rows decide on each other
-FILES_PER_TASK = 100  # a file's number in its name is its task's, times this, plus its own
-_ARRIVAL = "__presage_arrival"  # the row's place in the frame, which decides between equal times
+MOST_COLLECTED = 5_000_000  # rows of a frame that is collected on the driver
+FILES_PER_TASK = 100  # the number in a file's name is that of its task, times this, plus its own
+_ARRIVAL = "__presage_arrival"  # the row's number in the frame, which orders equal times
 _COUNTED = "part int, rows long, ignored string"
-_DIGITS: dict[DataType, int] = {INT: 9, LONG: 18, DOUBLE: 15}  # of a DECIMAL without a fraction that always fits
+_DIGITS: dict[DataType, int] = {INT: 9, LONG: 18, DOUBLE: 15}  # of a DECIMAL without fraction that always fits
 _WRITTEN = "part int, name string, path string, size long, rows long, stats string, first_time long, last_time long"
 _EXACT: dict[DataType, tuple[type[st.DataType], ...]] = {
     STRING: (st.StringType, st.CharType, st.VarcharType),
@@ -59,7 +59,7 @@ def stage_frame(
     time = cast(str, event_type.event_time)
     if time not in frame.columns:
         frame = frame.withColumn(time, f.lit(None).cast("timestamp"))
-    # Kept, so that a frame that is dear to compute or not the same twice is computed once.
+    # Persisted: a frame may be expensive to compute, or not deterministic.
     given = frame.withColumn(_ARRIVAL, f.monotonically_increasing_id()).persist(StorageLevel.MEMORY_AND_DISK)
     ordered = given
     try:
@@ -85,7 +85,7 @@ def stage_frame(
         ordered.unpersist()
         given.unpersist()
     for row in written:
-        # A folder of that name on the worker's own disk would do for the worker: then nobody would ever find the rows.
+        # A worker without the shared folder would write to its own disk, and the rows would be lost.
         if not (Path(folder) / row.name / row.path).is_file():
             why = f"the driver does not find {row.path}, which a worker wrote"
             raise error("HOME_NOT_SHARED", path=home.path, why=why)
@@ -93,17 +93,14 @@ def stage_frame(
 
 
 def collect_frame(event_type: EventType, frame: object) -> pa.Table:
-    """All rows of a frame, on the driver: where one row decides what becomes of another, it must see them all."""
+    """All rows of a frame on the driver, for loads in which rows depend on each other."""
     frame = cast(DataFrame, frame)
     _check_shape(event_type, frame)
     table = frame.limit(MOST_COLLECTED + 1).toArrow()
     if table.num_rows > MOST_COLLECTED:
-        raise error(
-            "UNSUPPORTED",
-            what=f"a load of more than {MOST_COLLECTED:,} rows",
-            where="from a Spark DataFrame with source offsets or into a probabilistic stream",
-            fix="load the frame in pieces, in the order of time",
-        )
+        what, fix = f"a load of more than {MOST_COLLECTED:,} rows", "load the frame in pieces, in the order of time"
+        where = "from a Spark DataFrame with source offsets or into a probabilistic stream"
+        raise error("UNSUPPORTED", what=what, where=where, fix=fix)
     return table
 
 
@@ -115,31 +112,25 @@ def _draft(turn: Turn, event_type: EventType, written: list[Any], total: int, ig
         rows[row.name] += row.rows
     events = [row for row in written if row.name == EVENTS]
     last = max((row.last_time for row in events), default=None)
-    return Record(
-        turn.n,
-        "append",
-        turn.at,
-        stream=event_type.name,
-        seqs=total,
-        adds=adds,
-        accepted=rows[EVENTS],
-        late=rows[LATE],
-        rejected=rows[REJECTED],
-        ignored=limit_names(ignored, {}),
-        first_time=min((row.first_time for row in events), default=None),
-        last_time=last,
-        watermark=None if last is None else max(last - event_type.max_delay, MIN_TIME),
-    )
+    first = min((row.first_time for row in events), default=None)
+    watermark = None if last is None else max(last - event_type.max_delay, MIN_TIME)
+    counts: dict[str, Any] = {"accepted": rows[EVENTS], "late": rows[LATE], "rejected": rows[REJECTED]}
+    counts |= {"first_time": first, "last_time": last, "watermark": watermark, "ignored": limit_names(ignored, {})}
+    return Record(turn.n, "append", turn.at, event_type.name, seqs=total, adds=adds, **counts)
+
+
+def _arrow(columns: str) -> pa.Schema:
+    """The Arrow schema of columns in Spark's notation."""
+    types = {"int": pa.int32(), "long": pa.int64(), "string": pa.string()}
+    return pa.schema([(name, types[kind]) for name, kind in (column.split() for column in columns.split(", "))])
 
 
 def _counter(event_type: EventType, turn: Turn) -> Any:
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         part, checked = _checked(event_type, turn, batches)
         if checked is not None:
-            names = json.dumps(checked.ignored)
-            yield pa.RecordBatch.from_pydict(
-                {"part": pa.array([part], pa.int32()), "rows": [checked.table.num_rows], "ignored": [names]}
-            )
+            row = {"part": part, "rows": checked.table.num_rows, "ignored": json.dumps(checked.ignored)}
+            yield pa.RecordBatch.from_pylist([row], _arrow(_COUNTED))
 
     return count
 
@@ -151,29 +142,19 @@ def _writer(
         part, checked = _checked(event_type, turn, batches)
         if checked is None:
             return
-        # A task that is run twice writes its files under two names; the driver keeps those that it hears of.
+        # A task that runs twice writes its files under two names; the driver uses those that are reported to it.
         token = f"{turn.token}-{uuid.uuid4().hex[:8]}"
         for name, table in arrive(checked, event_type, watermark, starts[part], turn).items():
-            times = table[TIME].cast(pa.int64()) if name == EVENTS and table.num_rows else None
+            first, last = event_times(table) if name == EVENTS else (None, None)
             for file in stage(Path(folder) / name, turn.n, token, table, durable, part * FILES_PER_TASK):
-                yield pa.RecordBatch.from_pydict(
-                    {
-                        "part": pa.array([part], pa.int32()),
-                        "name": [name],
-                        "path": [file.path],
-                        "size": [file.size],
-                        "rows": [file.rows],
-                        "stats": [file.stats],
-                        "first_time": pa.array([times[0].as_py() if times is not None else None], pa.int64()),
-                        "last_time": pa.array([times[-1].as_py() if times is not None else None], pa.int64()),
-                    }
-                )
+                row = {"name": name, **vars(file), "first_time": first, "last_time": last}
+                yield pa.RecordBatch.from_pylist([{"part": part, **row}], _arrow(_WRITTEN))
 
     return write
 
 
 def _checked(event_type: EventType, turn: Turn, batches: Iterator[pa.RecordBatch]) -> tuple[int, Checked | None]:
-    """All rows of a task, checked; None if it has none."""
+    """The partition of a task, and its rows, checked; None if it has no rows."""
     context = TaskContext.get()
     assert context is not None
     part = context.partitionId()
@@ -187,19 +168,16 @@ def _checked(event_type: EventType, turn: Turn, batches: Iterator[pa.RecordBatch
 
 
 def _check_shape(event_type: EventType, frame: DataFrame) -> None:
-    """Refuse, before any job, a column whose type the attribute's does not hold without loss."""
+    """Refuse, before any job, a column whose type does not fit the attribute without loss."""
     what = f"rows for stream '{event_type.name}'"
     refuse_duplicates(frame.columns, what)
     for attribute in event_type.attributes:
         if attribute.name in frame.columns:
-            found = frame.schema[attribute.name].dataType
-            if not _fits(found, attribute.type):
-                raise error(
-                    "DATA_SHAPE",
-                    what=what,
-                    found=f"attribute '{attribute.name}' needs {attribute.type}, the column is {found.simpleString()}",
-                    fix=f"cast the column before loading: df.withColumn('{attribute.name}', …)",
-                )
+            kind = frame.schema[attribute.name].dataType
+            if not _fits(kind, attribute.type):
+                found = f"attribute '{attribute.name}' needs {attribute.type}, the column is {kind.simpleString()}"
+                fix = f"cast the column before loading: df.withColumn('{attribute.name}', …)"
+                raise error("DATA_SHAPE", what=what, found=found, fix=fix)
 
 
 def _fits(found: st.DataType, wanted: DataType) -> bool:
@@ -208,10 +186,9 @@ def _fits(found: st.DataType, wanted: DataType) -> bool:
     if isinstance(wanted, ArrayOf):
         return isinstance(found, st.ArrayType) and _fits(found.elementType, wanted.element)
     if isinstance(wanted, MapOf):
-        parts = (
-            isinstance(found, st.MapType) and _fits(found.keyType, wanted.key) and _fits(found.valueType, wanted.value)
-        )
-        return bool(parts)
+        if not isinstance(found, st.MapType):
+            return False
+        return _fits(found.keyType, wanted.key) and _fits(found.valueType, wanted.value)
     if isinstance(wanted, StructOf):
         if not isinstance(found, st.StructType):
             return False

@@ -1,4 +1,4 @@
-"""An Arrow table in, flushed Parquet files with Delta's statistics out. Runs on the driver and on Spark's executors."""
+"""Staging: writes data files with Delta's statistics that no record names yet. Runs on the driver and on executors."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from presage.storage.data_files import data_writer
 from presage.storage.journal import FileAdd
 
 ROWS_PER_FILE = 4_194_304
-# Spark cuts a file between row groups: small enough to spread one file over the cores.
+# Small enough for Spark, which splits files at row groups, to spread one file over the cores.
 ROWS_PER_GROUP = 262_144
 ASCENDING = (SEQ, "offset", "load")
-MAX_TEXT = 64  # characters of a text that go into the statistics
+MAX_TEXT = 64  # characters of a text in the statistics
 _STAGED = re.compile(r"(\d{14})-\d{5}-[0-9a-f]+(-[0-9a-f]+)?(-old-\d+of\d+)?\.parquet")
 
 
 def stage(
     folder: Path, n: int, token: str, table: pa.Table, durable: bool, first_index: int = 0, mark: str = ""
 ) -> Iterator[FileAdd]:
-    """Write the table into the folder as files that no record names yet. The mark tells old files (`chunks`)."""
+    """Write the table into the folder. `mark`: part of the names of old files (`chunks`)."""
     for index, start in enumerate(range(0, table.num_rows, ROWS_PER_FILE), first_index):
         path = folder / f"{n:014d}-{index:05d}-{token}{mark}.parquet"
         yield _write(path, table.schema, [table.slice(start, ROWS_PER_FILE)], durable)
 
 
 def stage_one(folder: Path, n: int, token: str, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
-    """Write tables that come one after the other into one file: no more of them is in memory than a row group."""
+    """Write a sequence of tables into one file, with at most about a row group in memory."""
     return _write(folder / f"{n:014d}-00000-{token}.parquet", schema, _of_size(parts), durable)
 
 
@@ -59,18 +59,18 @@ def _write(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], durable: bo
 
 @functools.lru_cache(maxsize=512)
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """How the columns of a file are written. Numbers that ascend, and times, which nearly do, are written as
-    differences: a few bits each, and several times as quickly written and read as with the usual dictionary."""
+    """The encodings of the columns of a file. Ascending numbers and times are delta-encoded: a few bits each, and
+    several times faster than the usual dictionary."""
     ascending = [
         field.name
         for field in schema
-        if "." not in field.name  # it could be taken for the path of a field of a struct
+        if "." not in field.name  # Parquet would take it for the path of a struct field
         and (pa.types.is_timestamp(field.type) or (field.name in ASCENDING and pa.types.is_integer(field.type)))
     ]
     empty = io.BytesIO()
     pq.write_table(schema.empty_table(), empty)
     written = pq.ParquetFile(empty).schema
-    leaves = [written.column(i).path for i in range(len(written.names))]  # of structs and arrays, what is in them
+    leaves = [written.column(i).path for i in range(len(written.names))]  # also those inside structs and arrays
     return {
         "use_dictionary": [leaf for leaf in leaves if leaf not in ascending],
         "column_encoding": dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
@@ -78,7 +78,7 @@ def _encodings(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _of_size(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Small tables together, so that each but the last fills a row group."""
+    """Small tables joined, so that each but the last fills a row group."""
     waiting: list[pa.Table] = []
     for part in parts:
         waiting.append(part)
@@ -97,7 +97,7 @@ class Statistics:
         self._nulls: dict[str, int] = {}
         self._least: dict[str, Any] = {}
         self._most: dict[str, Any] = {}
-        self._unbounded: set[str] = set()  # a NaN has no place between a least and a greatest value
+        self._unbounded: set[str] = set()  # columns with NaN, which is neither least nor greatest
 
     def add(self, table: pa.Table) -> None:
         self.rows += table.num_rows
@@ -105,7 +105,7 @@ class Statistics:
             if pa.types.is_nested(column.type):
                 continue
             self._nulls[name] = self._nulls.get(name, 0) + column.null_count
-            # Delta has no bounds of truth values and bytes.
+            # Delta has no bounds of booleans and bytes.
             if column.null_count == len(column) or pa.types.is_boolean(column.type) or pa.types.is_binary(column.type):
                 continue
             if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
@@ -118,39 +118,35 @@ class Statistics:
 
     def text(self) -> str:
         bounded = [name for name in self._least if name not in self._unbounded]
-        least: dict[str, Any] = {}
-        most: dict[str, Any] = {}
-        for name in bounded:
-            _note(least, name, self._least[name], cut=True)
-            _note(most, name, self._most[name], cut=False)
+        least = {name: bound for name in bounded if (bound := _bound(self._least[name], cut=True)) is not None}
+        most = {name: bound for name in bounded if (bound := _bound(self._most[name], cut=False)) is not None}
         return json.dumps({"numRecords": self.rows, "minValues": least, "maxValues": most, "nullCount": self._nulls})
 
 
 def timestamp_text(when: datetime) -> str:
-    """A time in UTC as Delta's statistics spell it; the texts sort as the times do."""
+    """A time in UTC as in Delta's statistics; the texts sort like the times."""
     return when.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def _note(values: dict[str, Any], name: str, value: Any, cut: bool) -> None:
+def _bound(value: Any, cut: bool) -> Any:
+    """A bound as JSON value; None if JSON has no such number, or the text is long and may not be cut."""
     if isinstance(value, datetime):
-        value = timestamp_text(value)
-    elif isinstance(value, float) and math.isinf(value):
-        return  # JSON has no spelling for it
-    elif isinstance(value, str) and len(value) > MAX_TEXT:
-        if not cut:
-            return  # a prefix is a lower bound and no upper one
-        value = value[:MAX_TEXT]
-    values[name] = value
+        return timestamp_text(value)
+    if isinstance(value, float) and math.isinf(value):
+        return None
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        return value[:MAX_TEXT] if cut else None  # a prefix is a lower bound, but no upper one
+    return value
 
 
 def staged_by(name: str) -> int | None:
-    """The number of the record that a data file was written for; None if it is none of our data files."""
+    """The number of the record for which a data file was staged; None for any other file."""
     staged = _STAGED.fullmatch(name)
     return int(staged[1]) if staged else None
 
 
 def sweep(folder: Path, after: int, named: set[str]) -> None:
-    """Remove the data files staged for records after `after` that no record names: their append never happened."""
+    """Remove the data files staged for records after `after` that no record names: they were never committed."""
     if not folder.is_dir():
         return
     for name in os.listdir(folder):
@@ -160,7 +156,7 @@ def sweep(folder: Path, after: int, named: set[str]) -> None:
 
 
 def discard(folder: Path, token: str, keep: frozenset[str] = frozenset()) -> None:
-    """Remove what one attempt staged, but for the files to keep."""
+    """Remove the files that one attempt staged, except those to keep."""
     if not folder.is_dir():
         return
     for name in os.listdir(folder):

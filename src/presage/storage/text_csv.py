@@ -1,12 +1,13 @@
-"""Bytes of a CSV file in, checked rows out. The first line names the columns; an empty field is null."""
+"""Reader of CSV files. The first line names the columns; an empty field is null."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +20,7 @@ from presage.storage.columns import attributes_schema
 from presage.storage.ingest import (
     Checked,
     Columns,
-    Place,
+    Locate,
     Rejected,
     check_columns,
     decide_rest,
@@ -32,13 +33,11 @@ from presage.storage.value_coercion import parse_text
 ROWS_PER_BATCH = 262_144
 BOM = b"\xef\xbb\xbf"
 OTHER_MARKS = {";": "semicolons", "\t": "tabs"}
-# A field may be long, and Python's reader refuses more than 128 KB otherwise.
-_LONGEST_FIELD = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Header:
-    """The names of the columns, and how many bytes and lines of the file they take."""
+    """The names of the columns, and the bytes and lines that they take."""
 
     names: list[str]
     size: int
@@ -48,7 +47,7 @@ class Header:
 def read_csv(
     data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None, nulls: Sequence[str] = ()
 ) -> Checked:
-    """`nulls`: texts of fields that mean null, beside the empty one."""
+    """`nulls`: texts of fields that mean null, besides the empty one."""
     header = read_header(data, name)
     if header is None:
         return Checked(attributes_schema(attributes).empty_table())
@@ -57,10 +56,9 @@ def read_csv(
 
 def read_header(data: bytes, name: str) -> Header | None:
     """The first line of a file that is not blank; None if there is none."""
-    csv.field_size_limit(_LONGEST_FIELD)
     mark = len(BOM) if data.startswith(BOM) else 0
     lines = _Lines(_decoded(data[mark:]))
-    reader = csv.reader(lines)
+    reader = _reader(lines)
     header = next((row for row in reader if row), None)
     if header is None:
         return None
@@ -76,7 +74,7 @@ def read_header(data: bytes, name: str) -> Header | None:
 
 
 def _refuse_other_marks(names: list[str], text: str, name: str) -> None:
-    """Some programs part columns by another mark: all of a line would be one column, and every row without a time."""
+    """Refuse files with other separators: each line would be one column, and every row would lack the event time."""
     for mark, shown in OTHER_MARKS.items():
         if len(names) == 1 and mark in names[0] and text.strip() != f'"{names[0]}"':
             why, fix = f"its columns are parted by {shown}, not by commas", "save it with commas between the columns"
@@ -92,24 +90,24 @@ def read_csv_rows(
     before: int,
     nulls: Sequence[str] = (),
 ) -> Checked:
-    """Whole rows of a file with columns of these names; so many lines of it come `before` them."""
+    """Rows of a file with these column names. `before`: the number of lines before them."""
     plain = read_fields(data, names)
     if plain is not None:
         checked = check_fields(plain, attributes, required, lambda row: ("", ""), nulls)
         if not checked.rejected:
             return checked
-        # Only the careful reader knows the lines, for what is rejected.
+        # Only the slow reader knows the lines of rejected rows.
     return read_csv_carefully(data, name, names, attributes, required, before, nulls)
 
 
 def read_fields(data: bytes, names: list[str]) -> pa.Table | None:
-    """All rows as text columns by Arrow's reader, if it has nothing that two readers could take in two ways."""
+    """All rows as text columns, read by Arrow; None if Arrow and Python's reader could disagree."""
     if b'"' in data or b"\0" in data or data.count(b"\r") != data.count(b"\r\n") or not data.strip():
         return None
     if data.startswith(BOM):
-        return None  # Arrow's reader leaves it out, wherever its text begins in the file
+        return None  # Arrow's reader drops it, even in the middle of a file
     if len(names) == 1:
-        return None  # a line without a field and a line with an empty one look alike
+        return None  # a blank line and a line with an empty field look alike
     try:
         return pa.csv.read_csv(
             pa.py_buffer(data),
@@ -124,11 +122,10 @@ def read_fields(data: bytes, names: list[str]) -> pa.Table | None:
 
 
 def read_rows(text: str) -> list[list[str]]:
-    """The fields of each row of a text; a `ValueError` if it is no CSV."""
-    csv.field_size_limit(_LONGEST_FIELD)
+    """The fields of each row of a text; `ValueError` if it is not CSV."""
     try:
-        # Lines end where they do in a file: not at other characters that Python's texts are split at.
-        return [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+        # newline="": lines end only at line feeds, as in a file.
+        return [row for row in _reader(io.StringIO(text, newline="")) if row]
     except csv.Error as broken:
         raise ValueError(str(broken)) from None
 
@@ -142,10 +139,9 @@ def read_csv_carefully(
     before: int,
     nulls: Sequence[str] = (),
 ) -> Checked:
-    """The same rows by way of Python's reader, which says where each one stands."""
-    csv.field_size_limit(_LONGEST_FIELD)
+    """The same rows read by Python's reader, which knows the line of each row."""
     lines = _Lines(_decoded(data))
-    reader = csv.reader(lines)
+    reader = _reader(lines)
     empty = Checked(attributes_schema(attributes).empty_table())
     parts = [empty]
     rows: list[list[str | None]] = []
@@ -167,37 +163,39 @@ def read_csv_carefully(
             parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__, nulls))
             rows, places = [], []
     parts.append(check_fields(to_table(names, rows), attributes, required, places.__getitem__, nulls))
-    checked = join([*parts, Checked(empty.table, bad)])
-    checked.rejected = in_file_order(checked.rejected)
-    return checked
+    return join_in_file_order([*parts, Checked(empty.table, bad)])
 
 
 def whole_rows(data: bytes) -> int:
-    """How many bytes, from the first on, are whole rows, if more may follow: a quoted field may hold line ends."""
+    """How many bytes at the beginning are complete rows. A quoted field may contain line feeds."""
     end = data.rfind(b"\n") + 1
     if b'"' not in data[:end]:
         return end
-    csv.field_size_limit(_LONGEST_FIELD)
     lines = _Lines(_decoded(data[:end]))
-    for _ in csv.reader(lines):
-        if lines.asked_in_vain:  # the last row goes on
+    for _ in _reader(lines):
+        if lines.exhausted:  # the last row is incomplete
             return end - len("".join(lines.taken).encode("utf-8", errors="surrogateescape"))
         lines.taken.clear()
     return end
 
 
 def _decoded(data: bytes) -> str:
-    """Bytes that are no UTF-8 become surrogates, so that only their own row is lost."""
+    """Bytes that are not UTF-8 become surrogates, so that only their own row is rejected."""
     return data.decode("utf-8", errors="surrogateescape")
 
 
+def _reader(lines: Iterable[str]) -> Any:
+    csv.field_size_limit(2**31 - 1)  # the default refuses fields of more than 128 KB
+    return csv.reader(lines)
+
+
 class _Lines:
-    """Lines of a text for Python's reader, which remembers those since the last row."""
+    """The lines of a text. `taken`: those read since the caller cleared it; `exhausted`: more were requested."""
 
     def __init__(self, text: str) -> None:
         self._stream: Iterator[str] = io.StringIO(text, newline="")
         self.taken: list[str] = []
-        self.asked_in_vain = False
+        self.exhausted = False
 
     def __iter__(self) -> _Lines:
         return self
@@ -205,7 +203,7 @@ class _Lines:
     def __next__(self) -> str:
         line = next(self._stream, None)
         if line is None:
-            self.asked_in_vain = True
+            self.exhausted = True
             raise StopIteration
         self.taken.append(line)
         return line
@@ -217,28 +215,28 @@ def to_table(names: list[str], rows: list[list[str | None]]) -> pa.Table:
 
 
 def read_nulls(text: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Texts that mean null, as an option lists them: 'NA, N/A'."""
+    """The texts that mean null, from an option such as 'NA, N/A'."""
     several = text.split(",") if isinstance(text, str) else text or ()
     return tuple(filter(None, (each.strip() for each in several)))
 
 
 def with_nulls(table: pa.Table, nulls: Sequence[str]) -> pa.Table:
-    """Text columns in which fields that say one of these are null; blanks around it do not count."""
+    """Text columns with these texts, without surrounding blanks, replaced by null."""
     if not nulls:
         return table
-    known, none = pa.array(nulls, pa.string()), pa.scalar(None, pa.string())
+    meant, none = pa.array(nulls, pa.string()), pa.scalar(None, pa.string())
     columns = [
-        # Columns of our own, beside those of the text, have a sign in front.
-        column if name[:1] == "#" else pc.if_else(pc.is_in(pc.utf8_trim_whitespace(column), known), none, column)
+        # Names of internal columns begin with a sign.
+        column if name[:1] == "#" else pc.if_else(pc.is_in(pc.utf8_trim_whitespace(column), meant), none, column)
         for name, column in zip(table.column_names, table.columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, names=table.column_names)
 
 
 def check_fields(
-    table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, place: Place, nulls: Sequence[str] = ()
+    table: pa.Table, attributes: tuple[Attribute, ...], required: str | None, locate: Locate, nulls: Sequence[str] = ()
 ) -> Checked:
-    """Text columns as the declared types."""
+    """Parse text columns as the declared types."""
     table = with_nulls(table, nulls)
     known = {a.name for a in attributes}
     ignored: Counter[str] = Counter()
@@ -253,7 +251,7 @@ def check_fields(
                 array, rest = parse_array(text, attribute.type)
                 columns[attribute.name], reasons = decide_rest(array, rest, text, attribute, ignored, parse_text)
                 broken = reasons | broken  # the first attribute that does not fit gives the reason
-        batch = Columns(part.num_rows, columns, shifted(place, start), broken=broken)
+        batch = Columns(part.num_rows, columns, shifted(locate, start), broken=broken)
         parts.append(check_columns(attributes, required, batch))
     checked = join(parts)
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -264,15 +262,18 @@ def check_fields(
 
 
 def is_broken(text: str) -> bool:
-    """Whether the text holds bytes that were no UTF-8."""
+    """Whether the text contains bytes that were not UTF-8."""
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def readable(text: str) -> str:
-    """The text with a replacement character for every byte that was no UTF-8."""
+    """The text with a replacement character for every byte that was not UTF-8."""
     return text.encode("utf-8", errors="surrogateescape").decode("utf-8", errors="replace")
 
 
-def in_file_order(rejected: Rejected) -> Rejected:
-    order = sorted(range(len(rejected)), key=lambda i: int(rejected.origins[i].rpartition(":")[2]))
-    return rejected.take(order)
+def join_in_file_order(parts: list[Checked]) -> Checked:
+    """Several parts as one, with the rejected rows in the order of their lines."""
+    checked = join(parts)
+    lines = [int(origin.rpartition(":")[2]) for origin in checked.rejected.origins]
+    checked.rejected = checked.rejected.take(sorted(range(len(lines)), key=lines.__getitem__))
+    return checked

@@ -1,4 +1,4 @@
-"""Bytes of a JSON file in, checked rows out: one object per line, or one array of objects."""
+"""Reader of JSON files: one object per line, or one array of objects."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from presage.model.catalog import Attribute
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, StructOf
 from presage.storage.column_coercion import MAX_EXACT
 from presage.storage.columns import attributes_schema
-from presage.storage.ingest import Checked, Rejected, check_mappings, check_table, join
-from presage.storage.text_csv import BOM, in_file_order, is_broken, readable
+from presage.storage.ingest import Checked, Rejected, check_mappings, check_table
+from presage.storage.text_csv import BOM, is_broken, join_in_file_order, readable
 
 ROWS_PER_BATCH = 65_536
-BLOCK_BYTES = 4 << 20  # that one thread of Arrow's reader takes at a time
-# Brackets that a line may open for Arrow's reader: it goes down into each of them, until the stack is full and the
-# process is gone. Python's reader stops in time.
+BLOCK_BYTES = 4 << 20  # read by one thread of Arrow's reader at a time
+# Opening brackets in a line that Arrow's reader gets: it recurses without limit, until a stack overflow kills the
+# process. Python's reader stops with an error.
 MOST_BRACKETS = 500
 
 
@@ -35,28 +35,28 @@ def read_json(data: bytes, name: str, attributes: tuple[Attribute, ...], require
 
 
 def is_array(data: bytes) -> bool:
-    """Whether a file that begins so holds one array, and not an object on every line."""
+    """Whether a file with this beginning is one array."""
     return data.lstrip()[:1] == b"["
 
 
 def read_json_lines(
     data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None, before: int = 0
 ) -> Checked:
-    """Whole lines, each with an object; so many lines of the file come `before` them."""
+    """Lines with one object each. `before`: the number of lines before them."""
     plain = _read_plain(data, attributes)
     if plain is not None:
         checked = check_table(attributes, required, plain)
         if not checked.rejected:
             return checked
-        # Only the careful reader knows the lines, for what is rejected.
+        # Only the slow reader knows the lines of rejected rows.
     return read_json_carefully(data, name, attributes, required, before)
 
 
 def _read_plain(data: bytes, attributes: tuple[Attribute, ...]) -> pa.Table | None:
-    """The whole file by Arrow's reader, if every line is one object and nothing in it could be taken in two ways."""
+    """The whole file, read by Arrow; None if Arrow and Python's reader could disagree."""
     if not data.strip():
         return None
-    # Each line begins and ends as an object does; with as many rows as lines, each line is exactly one.
+    # If each line begins and ends like an object, and there are as many rows as lines, each line is one object.
     body = data.replace(b"\r\n", b"\n").removesuffix(b"\n")
     lines = body.count(b"\n") + 1
     starts = body.count(b"\n{") + body.startswith(b"{")
@@ -71,10 +71,10 @@ def _read_plain(data: bytes, attributes: tuple[Attribute, ...]) -> pa.Table | No
 
 
 def read_objects(body: pa.Buffer, lines: int, longest: int, attributes: tuple[Attribute, ...]) -> pa.Table | None:
-    """UTF-8 of so many lines, each of which begins and ends as an object does; None if one must be looked at closer."""
+    """UTF-8 lines that begin and end like objects, read by Arrow; None if Python's reader must read them."""
     if not all(_is_plain(a.type) for a in attributes) or (longest > MOST_BRACKETS and _may_be_deep(body, lines)):
         return None
-    # Times are read as text: which texts are times is decided in one place, and it is not Arrow's reader.
+    # Times are read as text: `column_coercion` parses them, not Arrow's reader.
     schema = pa.schema([(a.name, pa.string() if a.type == TIMESTAMP else to_arrow(a.type)) for a in attributes])
     try:
         table = pa.json.read_json(
@@ -91,7 +91,7 @@ def read_objects(body: pa.Buffer, lines: int, longest: int, attributes: tuple[At
 
 
 def _may_be_deep(body: pa.Buffer, lines: int) -> bool:
-    """Whether a line opens so many brackets, some of them perhaps in a text, that it could be nested deeply."""
+    """Whether a line opens so many brackets (inside strings too) that it could be nested too deeply."""
     letters = np.frombuffer(body, np.uint8)
     opens = (letters == ord("{")) | (letters == ord("["))
     total = np.count_nonzero(opens)
@@ -114,14 +114,14 @@ def _is_plain_inside(wanted: DataType) -> bool:
 
 
 def _ambiguous(values: Any) -> bool:
-    """Whether a number may have been a whole one that a DOUBLE does not hold, or -0, which Python reads as 0."""
+    """Whether a number may have been an integer that a DOUBLE cannot hold, or -0, which Python reads as 0."""
     return bool(np.any(np.abs(values) >= MAX_EXACT) or np.any((values == 0) & np.signbit(values)))
 
 
 def read_json_carefully(
     data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None, before: int = 0
 ) -> Checked:
-    """The same rows by way of Python's reader, line by line."""
+    """The same rows read by Python's reader, line by line."""
     empty = attributes_schema(attributes).empty_table()
     parts, bad = [Checked(empty)], Rejected()
     rows: list[Any] = []
@@ -144,13 +144,11 @@ def read_json_carefully(
             parts.append(check_mappings(attributes, required, rows, places.__getitem__))
             rows, places = [], []
     parts.append(check_mappings(attributes, required, rows, places.__getitem__))
-    checked = join([*parts, Checked(empty, bad)])
-    checked.rejected = in_file_order(checked.rejected)
-    return checked
+    return join_in_file_order([*parts, Checked(empty, bad)])
 
 
 def _read_array(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
-    """One array of objects; a row's line is the one on which it begins."""
+    """One array of objects. The line of a row is where it begins."""
     text = data.decode("utf-8", errors="surrogateescape")
     breaks = [match.start() for match in re.finditer("\n", text)]
     rows: list[Any] = []
@@ -165,13 +163,11 @@ def _read_array(data: bytes, name: str, attributes: tuple[Attribute, ...], requi
             rows.append(value)
             places.append((raw, origin))
     checked = check_mappings(attributes, required, rows, places.__getitem__)
-    whole = join([checked, Checked(attributes_schema(attributes).empty_table(), bad)])
-    whole.rejected = in_file_order(whole.rejected)
-    return whole
+    return join_in_file_order([checked, Checked(attributes_schema(attributes).empty_table(), bad)])
 
 
 def _values(text: str) -> Iterator[tuple[int, int, Any, str]]:
-    """The values of an array with their places; where it stops being JSON, all the rest is one bad row."""
+    """The values of an array: start, end, value, reason to reject it. After invalid JSON, the rest is one bad row."""
     decoder = json.JSONDecoder()
     at = _skip_blanks(text, text.index("[") + 1)
     more = text[at : at + 1] != "]"

@@ -1,7 +1,7 @@
-"""One value in, the same value as the declared type wants it out, or a `Mismatch` that says why not.
+"""Coercion of one value to a declared type, or a `Mismatch` with the reason.
 
-Numbers pass where the type holds them exactly. Timestamps become microseconds as int, maps lists of pairs: what
-Arrow builds its columns from.
+Numbers pass if the type holds them exactly. Timestamps become microseconds as int, maps lists of pairs: the values from
+which Arrow builds its columns.
 """
 
 from __future__ import annotations
@@ -19,18 +19,7 @@ import numpy as np
 
 from presage.model.json_values import NOT_FINITE
 from presage.model.time import parse_timestamp, to_micros
-from presage.model.types import (
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    ArrayOf,
-    DataType,
-    MapOf,
-    StructOf,
-)
+from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
 from presage.storage.columns import MAX_TIME, MIN_TIME
 
 RANGES = {INT: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
@@ -41,26 +30,26 @@ _INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
-class Mismatch(Exception):  # noqa: N818 (it is a finding about a row, which goes on)
-    """A value that its attribute cannot take; the text is the reason that the user reads."""
+class Mismatch(Exception):  # noqa: N818 (rejects a row, not the load)
+    """A value does not fit its attribute; the text is the reason for the user."""
 
     def __init__(self, where: str, expected: DataType, value: object, why: str = "") -> None:
         super().__init__(f"attribute '{where}' needs {expected}, found {show(value)}" + (f" ({why})" if why else ""))
 
 
 def show(value: object) -> str:
-    """A value as it stands in a reason: short, on one line."""
+    """A value as shown in a reason: short, on one line."""
     text = json_text(value)
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
 
 
 def cut_raw(text: str) -> str:
-    """The text of a rejected row, cut to the limit, with a note of how long it was."""
+    """The text of a rejected row, cut to the limit, with its full length."""
     return text if len(text) <= MAX_RAW else f"{text[:MAX_RAW]}… (cut: {len(text):,} characters)"
 
 
 def json_text(value: object) -> str:
-    """A value as JSON, for people: whatever it holds, this gives some text that can be stored."""
+    """A value as JSON, for people. Never fails: any value gives a text that can be stored."""
     if isinstance(value, Mapping):
         value = {str(name): item.item() if isinstance(item, np.generic) else item for name, item in value.items()}
     try:
@@ -73,7 +62,7 @@ def json_text(value: object) -> str:
 def coerce_value(value: Any, wanted: DataType, where: str, ignored: Counter[str]) -> Any:
     """The value as `wanted`; None stays None. Fields that a STRUCT does not have are counted in `ignored`."""
     if isinstance(value, np.generic):
-        # A datetime64 in nanoseconds would come out as a number.
+        # `item` of a datetime64 in nanoseconds would be an integer.
         value = value.astype("datetime64[us]").item() if isinstance(value, np.datetime64) else value.item()
     if value is None or is_missing(value):
         return None
@@ -87,7 +76,7 @@ def coerce_value(value: Any, wanted: DataType, where: str, ignored: Counter[str]
 
 
 def is_missing(value: object) -> bool:
-    """Whether it is pandas' NaT or NA, told without importing pandas."""
+    """Whether it is pandas' NaT or NA, without importing pandas."""
     return type(value).__name__ in ("NaTType", "NAType")
 
 
@@ -119,7 +108,7 @@ def _double(value: Any, wanted: DataType, where: str) -> float:
     if isinstance(value, float):
         return float(value)
     if isinstance(value, str) and value in NOT_FINITE:
-        return NOT_FINITE[value]  # as our own JSON has them, and Spark's
+        return NOT_FINITE[value]  # as in our JSON, and Spark's
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise Mismatch(where, wanted, value)
     try:
@@ -161,14 +150,8 @@ def _parse_time(text: str) -> int | None:
         return None
 
 
-_SCALARS: dict[DataType, Callable[[Any, DataType, str], Any]] = {
-    STRING: _string,
-    INT: _integer,
-    LONG: _integer,
-    DOUBLE: _double,
-    BOOLEAN: _boolean,
-    TIMESTAMP: _timestamp,
-}
+_SCALARS: dict[DataType, Callable[[Any, DataType, str], Any]]
+_SCALARS = {STRING: _string, INT: _integer, LONG: _integer, DOUBLE: _double, BOOLEAN: _boolean, TIMESTAMP: _timestamp}
 
 
 def _array(value: Any, wanted: ArrayOf, where: str, ignored: Counter[str]) -> list[Any]:
@@ -198,27 +181,26 @@ def _map(value: Any, wanted: MapOf, where: str, ignored: Counter[str]) -> list[t
     result: list[tuple[Any, Any]] = []
     seen = set()
     for key, item in pairs:
-        # JSON spells every key as text.
-        judge = parse_text if isinstance(key, str) else coerce_value
-        known = judge(key, wanted.key, where, ignored)
-        mark = repr(known)
-        if known is None or mark in seen:
-            why = "a key is null" if known is None else f"the key {show(known)} comes twice"
+        # In JSON every key is text.
+        coerce = parse_text if isinstance(key, str) else coerce_value
+        coerced = coerce(key, wanted.key, where, ignored)
+        if coerced is None or repr(coerced) in seen:
+            why = "a key is null" if coerced is None else f"the key {show(coerced)} comes twice"
             raise Mismatch(where, wanted, value, why)
-        seen.add(mark)
-        result.append((known, coerce_value(item, wanted.value, f"{where}[{show(key)}]", ignored)))
+        seen.add(repr(coerced))
+        result.append((coerced, coerce_value(item, wanted.value, f"{where}[{show(key)}]", ignored)))
     return result
 
 
 def parse_text(text: str, wanted: DataType, where: str, ignored: Counter[str]) -> Any:
-    """The value that a field of a text file spells. Blanks around it count only in a STRING."""
+    """The value of a field of a text file. Surrounding blanks are significant only in a STRING."""
     if wanted == STRING:
         return _string(text, wanted, where)
     bare = text.strip()
     if wanted in (INT, LONG):
         if not _INTEGER.fullmatch(bare):
             raise Mismatch(where, wanted, text)
-        if len(bare) > MAX_DIGITS:  # Python itself refuses to read a number of thousands of digits
+        if len(bare) > MAX_DIGITS:  # Python refuses to parse numbers of thousands of digits
             raise Mismatch(where, wanted, text, "it is out of range")
         return _integer(int(bare.partition(".")[0]), wanted, where)
     if wanted == DOUBLE:

@@ -48,7 +48,7 @@ REFUSED = [
         "UNKNOWN_ALIAS",
         8,
         "nothing in FROM is named 'Motion'",
-        "it goes by its alias here: m.x",
+        "use its alias: m.x",
     ),
     (
         "SELECT f.spot.roon FROM Fault AS f",

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from presage.cli import main
 from presage.lang import parse
-from presage.storage.declaration import named_after
 from presage.storage.files import read_files
-from presage.storage.suggestion import suggest
+from presage.storage.suggestion import named_after, suggest
 from presage.workspace import Workspace
 
 DOORS = """Door,Card No,Result,Time

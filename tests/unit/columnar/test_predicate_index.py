@@ -86,7 +86,7 @@ def test_relations_may_stand_in_conditions() -> None:
 
 
 def test_what_was_forgotten_is_not_mixed_up_with_what_comes_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "MAX_REMEMBERED", 4)
+    monkeypatch.setattr(compiling, "MAX_CACHED", 4)
     evaluator = Evaluator()
     for value in range(20):
         more = e.Arithmetic(t.DOUBLE, "+", PRICE, e.Constant(t.DOUBLE, float(value)))

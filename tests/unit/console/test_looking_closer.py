@@ -113,7 +113,7 @@ def test_what_came_before_a_statement_is_not_its_own_and_filters_of_a_pattern_ar
     assert [event["verdict"] for event in first["events"]] == [
         "fails a condition",
         "passes",
-        "came before the statement stood",
+        "came before the statement was deployed",
     ]
     # Of the second only what it says of itself: the sensor is a matter of both.
     assert [event["verdict"] for event in then["events"]][:2] == ["passes", "fails a condition"]

@@ -101,14 +101,14 @@ def test_a_name_that_two_columns_have_cannot_be_used() -> None:
 
 def test_only_what_is_used_is_prepared() -> None:
     made = plan(MEASURED)
-    assert {name for n in made.prepared for name in n.expr.columns()} == {"df.sym", "df.at", "df.price"}
+    assert {name for n in made.input.prepared for name in n.expr.columns()} == {"df.sym", "df.at", "df.price"}
     assert made.only_order == {made.order[0][0]}
 
 
 def test_a_clause_of_constants_keeps_a_column_to_carry_its_rows() -> None:
     made = plan("ORDER BY at MEASURES 42 AS m, 'x' AS n PATTERN (A)")
     assert [o.name for o in made.outputs] == ["m", "n"]
-    assert len(made.made) == 1
+    assert len(made.stage.made) == 1
 
 
 # -- order --------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_stream_without_order_comes_in_the_order_of_its_watermark() -> None:
     (first, ascending), *more = made.order
     assert ascending
     assert not more
-    assert next(n.expr.columns() for n in made.prepared if n.name == first) == {"df.at"}
+    assert next(n.expr.columns() for n in made.input.prepared if n.name == first) == {"df.at"}
 
 
 def test_a_stream_has_no_last_row() -> None:

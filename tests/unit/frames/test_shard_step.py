@@ -16,6 +16,7 @@ from presage.frames.columns import WATERMARK
 from presage.frames.packing import from_bytes, to_bytes
 from presage.frames.planning import plan_frame
 from presage.frames.shard_step import ShardStep
+from presage.frames.stream import checkpoint_number
 from presage.model.arrow import to_arrow
 from presage.model.operator_state import State
 from presage.plan.expr import ColumnRef
@@ -40,13 +41,13 @@ class Shard:
 
     def __init__(self, clause: str, number: int = 1) -> None:
         made = plan_frame(SCHEMA, clause, streaming=True)
-        self.prepared = [(n.name, next(iter(n.expr.columns())), to_arrow(n.expr.type)) for n in made.prepared]
+        self.prepared = [(n.name, next(iter(n.expr.columns())), to_arrow(n.expr.type)) for n in made.input.prepared]
         for name, place in made.carried:
             (kind,) = to_arrow_schema(SCHEMA[place : place + 1], timezone="UTC").types
             self.prepared.append((name, f"df.{SCHEMA[place].name}", kind))
         fields = [(TIME, pa.int64()), *((name, kind) for name, _, kind in self.prepared), (ARRIVAL, pa.int64())]
         self.schema = pa.schema(fields)
-        self.shard = ShardStep(made.kernel, self.schema, made.order, made.bounded, number)
+        self.shard = ShardStep(made.kernel, self.schema, made.order, made.waits, number)
         self.shown = [o.expr.name if isinstance(o.expr, ColumnRef) else o.column for o in made.outputs]
         self.held: bytes | None = None
         self.rows: list[tuple[Any, ...]] = []
@@ -160,3 +161,12 @@ def test_a_checkpoint_of_another_clause_is_refused() -> None:
     other.held = shard.held
     with pytest.raises(PresageError, match="checkpointLocation"):
         other.batch([], None)
+
+
+def test_checkpoints_of_earlier_releases_are_known_again() -> None:
+    clause = (
+        "PARTITION BY key ORDER BY at MEASURES FIRST(v) AS low, LAST(v) AS high, avg(B.v) AS a "
+        "PATTERN (A B+) WITHIN 5 min DEFINE B AS v > PREV(v)"
+    )
+    plan = plan_frame(SCHEMA, clause, streaming=True)
+    assert checkpoint_number(plan, pa.schema([("a", pa.int64())]), 16) == 2019492709

@@ -9,7 +9,7 @@ import pytest
 
 from presage.errors import PresageError
 from presage.functions.aggregates import aggregates, is_aggregate, resolve_aggregate
-from presage.functions.resolve import ResolvedFunction, constants_of, function_names, is_function, resolve_function
+from presage.functions.resolve import ResolvedFunction, constants_of, is_function, resolve_function
 from presage.functions.scalars import BY_NAME, FAMILIES
 from presage.functions.scalars.refused import REFUSED
 from presage.functions.signatures import parse_signature
@@ -167,7 +167,7 @@ def test_no_function_is_both_allowed_and_refused_or_an_aggregate() -> None:
 
 def test_no_name_stands_twice_in_the_table() -> None:
     names = [name for entries in FAMILIES.values() for entry in entries for name in entry.names]
-    assert len(names) == len(set(names)) == len(function_names())
+    assert len(names) == len(set(names)) == len(BY_NAME)
     assert len(names) > 200
     assert all(is_function(name.upper()) for name in names)
 

@@ -210,11 +210,11 @@ def test_either_part_of_approximate_may_be_missing(text: str, values: tuple[floa
 @pytest.mark.parametrize(
     ("text", "found", "fix"),
     [
-        ("At(p), At(q)", "','", "subgoals are parted by ';'"),
-        ("At(p) -> At(q)", "'->'", "subgoals are parted by ';'"),
+        ("At(p), At(q)", "','", "separate subgoals by ';'"),
+        ("At(p) -> At(q)", "'->'", "separate subgoals by ';'"),
         ("At ; At(q)", "';'", "add '(' before ';'"),
         ("(At(p) ; At(q))+", "';'", "leave it out"),
-        ("At(p)+{p} WHERE x", "'WHERE'", "a condition on what is repeated stands inside: (g WHERE c)+{p | d}"),
+        ("At(p)+{p} WHERE x", "'WHERE'", "write a condition on repeated events inside: (g WHERE c)+{p | d}"),
         ("At(p, f(x))", "'('", ""),
         ("At(p);", "']'", ""),
     ],

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from presage.analyze.epl_names import FUNCTIONS, WINDOWS
 from presage.errors import PresageError
+from presage.functions.epl_functions import FUNCTIONS
 from presage.lang import parse
 from presage.lang.unsupported_syntax import FORMS
+from presage.operators.windows.epl_windows import WINDOWS
 from presage.workspace import Workspace
 
 DECLARED = """

@@ -9,7 +9,7 @@ import pytest
 
 from presage.live.deployment import show_statements
 from presage.live.job import Job
-from presage.live.worker import run_share
+from presage.live.task_dispatch import run_share
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 

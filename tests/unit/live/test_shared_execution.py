@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from presage.execution.stage import STATEMENT
 from presage.live.result_slices import SharedRows
 from presage.live.results import to_bytes
 from presage.live.shared_execution import LEAST_MEMBERS
-from presage.live.shared_state import STATEMENT
 from presage.model.types import STRING
 from presage.plan.nodes import Field
 from recovery.crashing import MemoryDisk

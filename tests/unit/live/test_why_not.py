@@ -123,12 +123,12 @@ def test_an_event_under_not_ends_the_match(engine: Engine) -> None:
 def test_an_event_under_not_is_not_waited_for(engine: Engine) -> None:
     text = "SELECT a.v FROM PATTERN [ EVERY a=Pulse(v > 5) -> (timer:interval(10 min) AND NOT b=Pulse(v < a.v)) ]"
     told = asked(engine, text, [pulse("s1", 6, 0), pulse("s1", 7, 1)], 1, until=60)
-    assert told.notes == ("A match with it goes on as long as no b=Pulse(v < a.v) comes.",)
+    assert told.notes == ("A match with it continues as long as no b=Pulse(v < a.v) comes.",)
     (other,) = engine.deployments["asked"].why_event(2)
     (chance,) = [c for c in other.chances if c.of.startswith("b=")]
     assert (chance.outcome, chance.further) == (
         "fails",
-        "it stands under NOT: such an event would have ended the match",
+        "it is under NOT: such an event would have ended the match",
     )
 
 
@@ -251,18 +251,18 @@ def test_a_subgoal_tells_what_failed_and_the_step_how_likely_the_answer_was(engi
 
 def test_what_cannot_be_told_is_not_guessed(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 8, 10)], 99)
-    assert told.notes == ("It is no event of this pattern.",)
+    assert told.notes == ("It is not an event of this pattern.",)
     monkeypatch.setattr(why_not_patterns, "MOST_EVENTS", 1)
     (many,) = engine.deployments["asked"].why_event(2)
-    assert many.notes == ("Its streams have brought 2 events; more than 1 are not read again for an answer.",)
+    assert many.notes == ("Its streams have 2 events; why-not replays at most 1.",)
 
 
 def test_rows_of_other_statements_are_not_read_again(engine: Engine) -> None:
     engine.execute("CREATE STATEMENT high AS INSERT INTO High SELECT sensor, v FROM Pulse WHERE v > 5;")
     told = asked(engine, "SELECT a.v FROM PATTERN [ EVERY a=High -> b=High(v > a.v) ]", [pulse("s1", 6, 0)], 1)
-    assert told.notes == ("It reads rows of other statements, which are not read again here: ask about those.",)
+    assert told.notes == ("It reads rows of other statements; why-not cannot replay them: ask about those statements.",)
 
 
 def test_a_condition_on_whole_matches_is_said_to_be_left_out(engine: Engine) -> None:
     told = asked(engine, f"{DOUBLED} WHERE a.v < 7", [pulse("s1", 6, 0), pulse("s1", 20, 5)], 2)
-    assert told.notes[-1] == "What comes after it is not looked at here: Filter a.v < 7.0."
+    assert told.notes[-1] == "The operators above it are not checked here: Filter a.v < 7.0."

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from presage.errors import error
 from presage.live.meters import BOUNDS, Histogram
 from presage.model import redaction
-from presage.operations.closed_home import closed_home_metrics
 from presage.operations.engine_report import FILE, Reporter
+from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import METRICS, Metrics
-from presage.storage.snapshot_reader import glance
+from presage.storage.snapshot_reader import read_snapshot
 from recovery.living import Living
 from unit.operations.homes import EVENTS, MEAN, TICK, collector, fill, tick
 
@@ -82,7 +82,7 @@ def test_the_figures_of_a_home_are_those_of_its_statements_and_streams(living: L
 
 def test_a_home_at_rest_has_the_same_figures_but_for_those_of_a_process(living: Living) -> None:
     open_values = collector(living)().values
-    rest = closed_home_metrics(glance(living.log.home.path)).values
+    rest = closed_home_metrics(read_snapshot(living.log.home.path)).values
     assert rest["streams"] == open_values["streams"]
     of_processes = {"batch_seconds", "batch_seconds_last", "failures"}
     for name, figures in open_values["statements"].items():
@@ -107,7 +107,7 @@ def test_a_statement_that_is_behind_says_by_how_much(living: Living) -> None:
     living.load("Tick", [tick(300), tick(301), tick(302)])
     figures = collector(living)().values["statements"]
     assert figures["means"]["lag"] == living.standing["means"].status.lag == 3
-    assert closed_home_metrics(glance(living.log.home.path)).values["statements"]["means"]["lag"] == 3
+    assert closed_home_metrics(read_snapshot(living.log.home.path)).values["statements"]["means"]["lag"] == 3
 
 
 def test_of_two_statements_of_one_name_the_last_is_told_so_that_no_series_is_there_twice(tmp_path: Path) -> None:

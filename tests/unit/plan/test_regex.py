@@ -59,7 +59,7 @@ REFUSED = {
     r"\r$": "carriage return",
     "x{1001}": "more than 1000 times",
     "((a{100}){100}){100}": "too large",
-    r"\p{IsGreek}": "not among those that are known",
+    r"\p{IsGreek}": "is no known class",
     r"\R": "no meaning",
     "(?u)a": "not known",
 }

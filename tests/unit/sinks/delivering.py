@@ -14,8 +14,8 @@ from presage.lang import syntax as s
 from presage.live.result_feed import ResultFeed
 from presage.model.permissions import Permissions
 from presage.sinks import Sinks
-from presage.sinks.runner import Running
-from presage.storage.failpoints import CrashPoints
+from presage.sinks.runner import SinkRunner
+from presage.storage.failpoints import Failpoints
 from recovery.crashing import MemoryDisk
 from recovery.living import Living
 
@@ -38,7 +38,7 @@ class Delivering:
         self,
         folder: Path,
         disk: MemoryDisk | None = None,
-        points: CrashPoints | None = None,
+        points: Failpoints | None = None,
         permissions: Permissions = ALLOWED,
         **more: Any,
     ) -> None:
@@ -64,7 +64,7 @@ class Delivering:
         self.home.load("Tick", events(first, count))
         self.home.drain()
 
-    def running(self, name: str) -> Running:
+    def running(self, name: str) -> SinkRunner:
         return self.sinks._running[name]
 
     def step(self, name: str) -> float | None:

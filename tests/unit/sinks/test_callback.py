@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> Iterator[Delivering]:
 
 def _still(world: Delivering) -> Any:
     def follow() -> None:
-        wanted = {sink.name: sink for sink in world.sinks._declared()}
+        wanted = {sink.name: sink for sink in world.sinks._workspace.catalog.sinks.values()}
         world.sinks._running |= {n: world.sinks._new(k) for n, k in wanted.items() if n not in world.sinks._running}
 
     return follow

@@ -207,7 +207,7 @@ def test_hidden_files_of_batches_that_were_never_noted_are_swept_away(
     def dead(*_: object) -> None:
         raise Died
 
-    monkeypatch.setattr("presage.sinks.position.PlaceFile.write", dead)
+    monkeypatch.setattr("presage.sinks.position.PositionFile.write", dead)
     with pytest.raises(Died):
         world.step("alarms")
     monkeypatch.undo()

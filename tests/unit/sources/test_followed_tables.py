@@ -15,7 +15,7 @@ from presage.errors import PresageError
 from presage.model.catalog import EventType
 from presage.model.paths import Roots
 from presage.sources import file_reader
-from presage.sources.runner import Running
+from presage.sources.runner import SourceRunner
 from presage.storage import Log
 from unit.sources.folders import Stepped, event, lines, put, stream
 from unit.storage.delta_tables import compact, delete_by_vector, vacuum, write
@@ -132,7 +132,7 @@ def test_a_version_that_takes_rows_back_ends_the_source_by_name(log: Log, folder
     assert refused.value.code == "TABLE_CHANGED"
     assert "version 1" in refused.value.message
     assert source.events() == [1, 2]
-    running = Running(source.type, lambda: source.source, log, lambda: None, 1_000)
+    running = SourceRunner(source.type, lambda: source.source, log, lambda: None, 1_000)
     assert running.round() is None
     assert (running.status().state, "version 1" in running.status().why) == ("failed", True)
 
@@ -221,7 +221,7 @@ def test_a_file_that_a_link_leads_to_outside_is_not_read(log: Log, folder: Path,
     put(folder, "a.json", lines(event(1)))
     source = made(log, stream(folder), roots=[folder])
     source.source._resolve = Path  # the check that comes before the opening, gone by
-    source.source._pieces._roots = Roots((folder,))
+    source.source._reader._roots = Roots((folder,))
     os.symlink(outside, folder / "b.json")
     source.drain()
     assert source.events() == [1]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presage.sources import kafka
-from presage.sources.in_step import in_step
+from presage.sources.kafka import in_step
 from presage.storage import Log
 from unit.sources.topics import FakeTopic, SteppedTopic, event
 
@@ -329,8 +329,8 @@ def test_trouble_while_reading_ahead_is_trouble_of_the_next_read(log: Log, monke
     source = SteppedTopic(log, topic)
     source.step()
     topic.trouble = ConnectionError("gone")
-    source.source._ahead.left_over("first", {0: 0})
-    source.source._ahead.read_on(topic.read, {0: (0, 10)})
+    source.source._prefetch.left_over("first", {0: 0})
+    source.source._prefetch.read_on(topic.read, {0: (0, 10)})
     wait_for_thread("presage-kafka-ahead")
     topic.trouble = None
     assert source.step() is None

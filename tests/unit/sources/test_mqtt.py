@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from presage.declarations.sources import check_source
 from presage.errors import PresageError
 from presage.sources import Sources
-from presage.sources.mqtt_messages import Messages
+from presage.sources.mqtt import Messages
 from presage.sources.spool import Message
 from presage.storage import Log
 from presage.workspace import Workspace

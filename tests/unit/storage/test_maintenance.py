@@ -184,7 +184,7 @@ def test_a_query_that_runs_keeps_its_files(log: Log) -> None:
 
 def test_a_pin_keeps_everything_until_it_is_released(log: Log) -> None:
     before = set(names(log))
-    with log.pin():
+    with log.lease():
         log.maintenance.compact(S, SHAPE)
         assert log.maintenance.vacuum() == 0
         assert before <= on_disk(log)
@@ -223,7 +223,7 @@ def test_the_delta_log_is_cleaned_up_to_its_checkpoint(log: Log) -> None:
         load(log, [second])
     entries = log.home.table_folder("S", "events") / "_delta_log"
     before = len(list(entries.glob("*.json")))
-    with log.pin():
+    with log.lease():
         assert log.maintenance.clean() == 0
     checkpoints_written(log)
     assert log.maintenance.clean() >= before - 1
@@ -284,7 +284,7 @@ def test_retention_takes_nothing_that_a_statement_still_has_to_read(
 
 
 def test_retention_takes_nothing_after_a_pin(log: Log) -> None:
-    with log.pin(8):
+    with log.lease(8):
         log.maintenance.retain(KEEP, now=NOW)
         assert min(times(log)) == 8
     log.maintenance.retain(KEEP, now=NOW)

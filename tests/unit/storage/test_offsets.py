@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 
 from presage.errors import PresageError
-from presage.storage.offsets import Gap, Numbering, SourceOffsets, Verdict, gaps
+from presage.storage.offsets import Gap, PartitionOffsets, SourceOffsets, Verdict, gaps
 
 
-def arrive(numbering: Numbering, good: list[int], bad: tuple[int, ...] = ()) -> Verdict:
+def arrive(numbering: PartitionOffsets, good: list[int], bad: tuple[int, ...] = ()) -> Verdict:
     return numbering.arrive(np.array(good, np.int64), np.array(bad, np.int64))
 
 
 def test_the_next_offset_is_taken() -> None:
-    numbering = Numbering(100)
+    numbering = PartitionOffsets(100)
     assert arrive(numbering, [100, 101]).taken.tolist() == [True, True]
-    assert asdict(numbering) == asdict(Numbering(102))
+    assert asdict(numbering) == asdict(PartitionOffsets(102))
 
 
 def test_an_offset_before_the_next_is_a_duplicate_and_so_is_one_that_comes_twice() -> None:
-    numbering = Numbering(100)
+    numbering = PartitionOffsets(100)
     verdict = arrive(numbering, [99, 100, 100])
     assert verdict.taken.tolist() == [False, True, False]
     assert not verdict.ahead.any()
 
 
 def test_an_offset_past_the_next_is_ahead_until_the_missing_ones_come() -> None:
-    numbering = Numbering(100)
+    numbering = PartitionOffsets(100)
     assert arrive(numbering, [103, 102]).ahead.tolist() == [True, True]
     assert (numbering.next, numbering.ahead, numbering.gaps()) == (100, [[102, 103, 2]], [(100, 101, 2)])
     assert not arrive(numbering, [102]).ahead.any()
@@ -38,7 +38,7 @@ def test_an_offset_past_the_next_is_ahead_until_the_missing_ones_come() -> None:
 
 
 def test_a_gap_may_close_in_the_middle() -> None:
-    numbering = Numbering(0)
+    numbering = PartitionOffsets(0)
     arrive(numbering, [2, 5])
     assert numbering.gaps() == [(0, 1, 1), (3, 4, 1)]
     assert arrive(numbering, [3, 4]).ahead.all()
@@ -49,7 +49,7 @@ def test_a_gap_may_close_in_the_middle() -> None:
 
 
 def test_a_rejected_row_has_arrived_and_is_not_held() -> None:
-    numbering = Numbering(0)
+    numbering = PartitionOffsets(0)
     arrive(numbering, [2], bad=(1, 3))
     assert numbering.ahead == [[1, 3, 1]]
     arrive(numbering, [0])
@@ -57,7 +57,7 @@ def test_a_rejected_row_has_arrived_and_is_not_held() -> None:
 
 
 def test_what_lies_before_the_first_offset_is_not_awaited_and_taken_once_if_it_comes() -> None:
-    numbering = Numbering.begin(100)
+    numbering = PartitionOffsets.begin(100)
     assert numbering.gaps() == []
     assert arrive(numbering, [7, 98, 99]).taken.all()
     assert numbering.forgone == [[0, 6], [8, 97]]
@@ -67,7 +67,7 @@ def test_what_lies_before_the_first_offset_is_not_awaited_and_taken_once_if_it_c
 
 
 def test_a_gap_that_is_given_up_lets_go_what_waited_and_still_takes_what_comes() -> None:
-    numbering = Numbering(10)
+    numbering = PartitionOffsets(10)
     arrive(numbering, [12, 15, 20])
     assert numbering.skip(13) == (10, 14)
     assert (numbering.skipped, numbering.forgone, numbering.gaps()) == (
@@ -82,9 +82,9 @@ def test_a_gap_that_is_given_up_lets_go_what_waited_and_still_takes_what_comes()
 
 
 def test_gaps_are_listed_by_source_and_partition() -> None:
-    numbering = Numbering(5)
+    numbering = PartitionOffsets(5)
     arrive(numbering, [8])
-    sources = {"kafka": {"0": asdict(numbering), "1": asdict(Numbering(3))}}
+    sources = {"kafka": {"0": asdict(numbering), "1": asdict(PartitionOffsets(3))}}
     assert gaps(sources) == [Gap("kafka", "0", 5, 7, 1)]
 
 

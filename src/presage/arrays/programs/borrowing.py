@@ -1,30 +1,40 @@
-"""Arrays that share memory and are not reference-counted, for compiled loops.
+"""Arrays without reference counting, for compiled loops.
 
-Numba counts the references to each array that a function gets, at each call, by an atomic operation; that is dear where
-a call is a few nanoseconds long. Who borrows must keep the array itself for as long.
+Numba updates the reference count of an array, atomically, whenever the array is passed to a function or taken out of a
+tuple. That is expensive where a call takes a few nanoseconds. The caller must hold the arrays for as long as they are
+borrowed: arguments of a compiled loop are.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import carray, njit, types  # type: ignore[attr-defined]
-from numba.core import cgutils
+from numba import types
+from numba.core import cgutils as untyped_cgutils
 from numba.extending import intrinsic
 
+cgutils: Any = untyped_cgutils
+TUPLES: Any = types.BaseTuple
 
-def _pointer(context: Any, address: Any) -> Any:
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        for field in ("meminfo", "parent"):
+            setattr(array, field, cgutils.get_null_value(getattr(array, field).type))
+        return array._getvalue()
+    if isinstance(kind, TUPLES):
+        fields = zip(kind, cgutils.unpack_tuple(builder, value), strict=True)
+        return context.make_tuple(builder, kind, [_without_owner(context, builder, *field) for field in fields])
+    return value
+
+
+def _borrowed(context: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+        return _without_owner(context, builder, signature.return_type, arguments[0])
 
-    return types.voidptr(address), generate
-
-
-pointer: Any = intrinsic(_pointer)
+    return value(value), generate
 
 
-def _borrowed(array: Any) -> Any:
-    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
-
-
-borrowed: Any = njit(nogil=True, forceinline=True)(_borrowed)
+# An array, or a tuple of arrays, numbers and such tuples.
+borrowed: Any = intrinsic(_borrowed)

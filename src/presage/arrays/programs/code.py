@@ -1,11 +1,11 @@
-"""Conditions over several rows as tables: what `columnar.programs` writes and the two machines read.
+"""The code of conditions over several rows, which `columnar.programs` writes and `machine` and `vectors` interpret.
 
-A program is a run of words in `ops`: an operation, then its operands. It works on a stack of values; a value is an
+A program is a sequence of words in `ops`: an operation, then its operands. It works on a stack of values; a value is an
 int64 or a float64 and may be null. Texts are compared by their rank among all texts of the step (see `encoding`), so
-equality and order of texts are those of integers.
+they compare as integers do.
 
-Programs do not know where rows come from. `LOAD place column` reads a column of the row at `rows[place]` (-1: null);
-`GIVEN n` takes the n-th value that the host has computed (an aggregate, a label, a match number).
+`LOAD place column` reads a column of the row at `rows[place]` (-1: null); `GIVEN n` reads the n-th value of the host
+(an aggregate, a label, a match number).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from presage.arrays.jit import Floats, Ints
 
-# Values of the column banks.
+# Banks of columns.
 INT, FLOAT, TEXT = 0, 1, 2
 
 # Operations. `i` works on integers (and truth values, times, ranks of texts), `f` on doubles.

@@ -1,7 +1,7 @@
-"""The columns that programs read, encoded as plain numbers; texts by their rank.
+"""The columns that programs read, encoded as numbers.
 
 Truth values become 0 and 1, times microseconds, texts their rank among all texts of the text columns and of the
-programs: ranks compare as the texts' bytes do. Ranks hold for this one table only.
+programs. Ranks compare as the bytes of the texts do. They hold for this one table only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from presage.arrays.programs.code import FLOAT, TEXT, Code
 @dataclass
 class Encoded:
     """Writable, contiguous. `ints` and `int_valid` have one line for each column of integers or texts, in the order
-    of `Code.columns`; `floats` and `float_valid` one for each column of doubles. Under a null stands 0.
+    of `Code.columns`; `floats` and `float_valid` one for each column of doubles. A null has the value 0.
     `texts` are the ranks of `Code.texts`."""
 
     ints: Ints
@@ -61,7 +61,7 @@ def encode(table: pa.Table, code: Code) -> Encoded:
 
 
 def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """As integers that NumPy has, too."""
+    """Timestamps as microseconds."""
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     return column
@@ -78,7 +78,7 @@ def _fill(values: np.ndarray, valid: Bools, column: pa.ChunkedArray) -> None:
 
 
 def _placed(column: pa.ChunkedArray) -> Iterator[tuple[int, int, pa.Array]]:
-    """The chunks and which rows they are."""
+    """The chunks with their ranges of rows."""
     start = 0
     for chunk in column.chunks:
         yield start, start + len(chunk), chunk
@@ -98,14 +98,14 @@ def _rank(encoded: Encoded, columns: list[tuple[int, pa.ChunkedArray]], texts: t
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     # A null in a chunk's own dictionary is a null in `joined`.
-    known = joined.is_valid().to_numpy(zero_copy_only=False)
+    valid_texts = joined.is_valid().to_numpy(zero_copy_only=False)
     numbers = joined.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    ranks = np.where(known, places[numbers], 0) if len(order) else np.zeros(len(joined), np.int64)
+    ranks = np.where(valid_texts, places[numbers], 0) if len(order) else np.zeros(len(joined), np.int64)
     start = 0
     for (k, first, last, piece), own in zip(pieces, distinct, strict=False):
         if len(own):
             indices = piece.indices.fill_null(0).to_numpy(zero_copy_only=False)
-            valid = piece.indices.is_valid().to_numpy(zero_copy_only=False) & known[start:][indices]
+            valid = piece.indices.is_valid().to_numpy(zero_copy_only=False) & valid_texts[start:][indices]
             encoded.ints[k, first:last] = np.where(valid, ranks[start:][indices], 0)
             encoded.int_valid[k, first:last] = valid
         start += len(own)

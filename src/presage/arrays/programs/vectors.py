@@ -1,7 +1,6 @@
 """The interpreter of programs over whole columns.
 
-The twin of `machine`, for conditions that can be answered for all rows of a step at once. Cost: a NumPy call or a few
-for each operation.
+It is apart from `machine`, which evaluates one row at a time. Cost: one NumPy call or a few for each operation.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from presage.arrays.programs.code import Code
 from presage.arrays.programs.encoding import Encoded
 
 Numbers = npt.NDArray[Any]
-# Values and where they are not null. Both have one item for each row, or a single one that holds for all.
+# Values and where they are not null. Both have one item for each row, or a single one for all rows.
 Column = tuple[Numbers, Bools]
 
 LEAST = {32: -(2**31), 64: -(2**63)}
@@ -37,8 +36,8 @@ _SIMPLE: dict[int, np.ufunc] = {c.ADD_F: np.add, c.SUB_F: np.subtract, c.MUL_F: 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """As row numbers: of all `size` rows the row `by` rows on; -1 at the rows `outside`, which are the only ones that
-    have none. Nothing has to be looked up for them, a column is merely moved."""
+    """The row numbers of neighbours: for each of `size` rows the row `by` rows on, -1 at the rows `outside`. Columns
+    are shifted, which is faster than looking up each row."""
 
     size: int
     by: int
@@ -54,16 +53,16 @@ Rows = Sequence[Ints | Neighbours]
 def evaluate_all(
     code: Code, program: int, rows: Rows, encoded: Encoded, given: Sequence[tuple[Numbers, Bools]]
 ) -> tuple[Numbers, Bools]:
-    """`rows` has by place the row numbers (-1: null), `given` by number the values of the host, all of one length.
+    """`rows`: by place the row numbers (-1: null); `given`: by number the values of the host; all of one length.
 
-    The values are int64 (truth: 0 or 1) or float64, and hold only where valid. Without rows and given values there is
-    one of them.
+    Returns values, int64 (truth: 0 or 1) or float64, and where they are valid. Without rows and given values there is
+    one value.
     """
     values, valid = _computed(code, program, rows, encoded, given)
     length = len(rows[0]) if rows else len(given[0][0]) if given else 1
     kind = np.float64 if values.dtype.kind == "f" else np.int64
-    found = np.ascontiguousarray(np.broadcast_to(values, length).astype(kind, copy=False))
-    return found, np.ascontiguousarray(np.broadcast_to(valid, length))
+    result = np.ascontiguousarray(np.broadcast_to(values, length).astype(kind, copy=False))
+    return result, np.ascontiguousarray(np.broadcast_to(valid, length))
 
 
 def true_for(code: Code, program: int, rows: Rows, encoded: Encoded) -> Bools:
@@ -144,37 +143,37 @@ def _ints(values: Numbers) -> Ints:
     return values.astype(np.int64, copy=False)
 
 
-def _fitting(bits: int, found: Ints, fits: Bools, a: Bools, b: Bools) -> Column:
+def _fitting(bits: int, result: Ints, fits: Bools, a: Bools, b: Bools) -> Column:
     if bits == 32:
-        fits = fits & (found >= LEAST[32]) & (found < -LEAST[32])
-    return found, a & b & fits
+        fits = fits & (result >= LEAST[32]) & (result < -LEAST[32])
+    return result, a & b & fits
 
 
 def _add(bits: int, a: Column, b: Column) -> Column:
     x, y = _ints(a[0]), _ints(b[0])
-    found = x + y
+    result = x + y
     # Overflow turns the sign against both operands.
-    return _fitting(bits, found, ((x ^ found) & (y ^ found)) >= 0, a[1], b[1])
+    return _fitting(bits, result, ((x ^ result) & (y ^ result)) >= 0, a[1], b[1])
 
 
 def _subtract(bits: int, a: Column, b: Column) -> Column:
     x, y = _ints(a[0]), _ints(b[0])
-    found = x - y
-    return _fitting(bits, found, ((x ^ y) & (x ^ found)) >= 0, a[1], b[1])
+    result = x - y
+    return _fitting(bits, result, ((x ^ y) & (x ^ result)) >= 0, a[1], b[1])
 
 
 def _multiply(bits: int, a: Column, b: Column) -> Column:
     x, y = _ints(a[0]), _ints(b[0])
-    found = x * y
-    # Where it does not fit it has turned over by a multiple of 2**64, which its DOUBLE has not.
-    fits = np.abs(x.astype(np.float64) * y - found) < 2.0**62
-    return _fitting(bits, found, fits, a[1], b[1])
+    result = x * y
+    # An overflow changes the integer by a multiple of 2**64, but not the DOUBLE.
+    fits = np.abs(x.astype(np.float64) * y - result) < 2.0**62
+    return _fitting(bits, result, fits, a[1], b[1])
 
 
 def _remainder(bits: int, a: Column, b: Column) -> Column:
     """With the sign of the dividend."""
     x, y = _ints(a[0]), _ints(b[0])
-    # By -1 nothing remains; the processor traps on the least number by -1, and on zero.
+    # The remainder by -1 is 0; the processor traps on the least number by -1, and on zero.
     return np.fmod(x, np.where((y == 0) | (y == -1), 1, y)), a[1] & b[1] & (y != 0)
 
 

@@ -38,7 +38,7 @@ export async function askPage(place) {
     const found = results.filter(Boolean);
     editor.catalog = await get("/catalog");
     const told = warnings.length ? [errorList(warnings)] : [];
-    return found.length ? [...told, ...found.flatMap(rowsOf)] : [...told, el("p", {}, results.length === 1 ? "Carried out." : `${number(results.length)} statements carried out.`)];
+    return found.length ? [...told, ...found.flatMap(rowsOf)] : [...told, el("p", {}, results.length === 1 ? "Done." : `${number(results.length)} statements executed.`)];
   });
   put(place, el("h2", {}, "Ask"), editor.element, problems,
     el("div", { class: "row" },

@@ -12,7 +12,7 @@ export async function mapPage(place, wanted) {
   const maps = await get("/maps");
   place.append(el("h2", {}, "Map"));
   if (!maps.length) {
-    place.append(el("p", { class: "soft" }, "No stream foretells places: ", el("code", {}, "CREATE STREAM Cart (cart STRING, x DOUBLE, y DOUBLE, at TIMESTAMP) EVENT TIME at KEY (cart) PREDICTED (x, y)"), " is one."));
+    place.append(el("p", { class: "soft" }, "No stream predicts positions: ", el("code", {}, "CREATE STREAM Cart (cart STRING, x DOUBLE, y DOUBLE, at TIMESTAMP) EVENT TIME at KEY (cart) PREDICTED (x, y)"), " is one."));
     return undefined;
   }
   const chosen = maps.find((each) => each.name === wanted) ?? maps[0];

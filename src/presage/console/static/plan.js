@@ -58,7 +58,7 @@ export function planOf(text) {
   }
   for (const node of nodes) picture.append(box(node, top(node)));
   picture.setAttribute("aria-label", `The plan: ${nodes.map((node) => node.kind).join(", ")}`);
-  return el("figure", {}, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The plan, drawn" }, picture), el("figcaption", {}, "Rows flow upwards; the text below says how each step is carried out."));
+  return el("figure", {}, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The plan, drawn" }, picture), el("figcaption", {}, "Rows flow upwards; the text below says how each step is executed."));
 }
 
 function box({ kind, detail, x, children }, y) {

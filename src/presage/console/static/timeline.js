@@ -46,7 +46,7 @@ export function timeline(columns, rows, eventsOf) {
   const ofEvents = matched ? `, ${found.reduce((sum, span) => sum + span.events.length, 0)} events of them at their own times` : "";
   picture.setAttribute("aria-label", `${found.length} rows on a line of time${ofEvents}, ${foretold} of them reach into the future`);
   const caption = matched ? [key("past", "a match, from its first event to its row"), key("present", "its events, by the names of the pattern")]
-    : [key("past", "was"), key("present", "is"), key("future", "is foretold"), "each mark is a row, from when to when it holds"];
+    : [key("past", "was"), key("present", "is"), key("future", "is predicted"), "each mark is a row, from when to when it holds"];
   return el("figure", {}, picture, el("figcaption", {}, ...caption), matched ? list(found) : null);
 }
 

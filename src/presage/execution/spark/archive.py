@@ -11,12 +11,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from presage.storage import SEQ, TIME, FileSet
 from presage.storage.data_files import check_seals
 
-# Spark's reader looks at the checksums of pages only if it is told to.
+# Spark's reader verifies the checksums of pages only with this option.
 CHECKED = "parquet.page.verify-checksum.enabled"
 
 
 def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
-    """The events of a file set, by explicit paths: the folder of a Delta table also holds files that are not live."""
+    """The events of a file set, by explicit paths: the folder of a Delta table also holds removed files."""
     check_seals(files.paths)
     frame = spark.read.option(CHECKED, "true").schema(from_arrow_schema(files.schema)).parquet(*files.paths)
     bounds = files.predicates
@@ -32,7 +32,7 @@ def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
 
 
 def last_event(spark: SparkSession, files: FileSet) -> int | None:
-    """The greatest event time of the events asked for; the statistics know it unless a bound cuts through a file."""
+    """The greatest event time; from the statistics, unless a bound cuts through a file."""
     if files.exact or files.max_time is None:
         return files.max_time
     row = read_archive(spark, files).agg(F.max(F.unix_micros(F.col(TIME))).alias("last")).first()

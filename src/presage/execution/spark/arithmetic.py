@@ -1,4 +1,4 @@
-"""Arithmetic on Catalyst columns of one numeric type; what has no value is NULL, under ANSI rules and without."""
+"""Arithmetic on Catalyst columns of one numeric type. Overflow and division by zero are NULL in every session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INTEGER: dict[str, Callable[[Column, Column], Column]] = {
     "*": lambda a, b: F.try_multiply(a, b),
     "%": lambda a, b: F.try_mod(a, b),
 }
-# DOUBLE never overflows into a failure, so the plain operators do; `/` is on DOUBLE alone.
+# DOUBLE overflows to infinity, so the plain operators serve; `/` is for DOUBLE alone.
 _DOUBLE: dict[str, Callable[[Column, Column], Column]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -32,14 +32,14 @@ def compute(operator: str, left: Column, right: Column, data_type: DataType) -> 
 
 
 def negate(operand: Column, data_type: DataType) -> Column:
-    """The least INT and LONG have no opposite: NULL."""
+    """NULL for the least INT and LONG, which have no negative."""
     if data_type == t.DOUBLE:
         return F.negative(operand)
     return F.try_subtract(F.lit(0).cast(to_spark(data_type)), operand)
 
 
 def plain_zero(operand: Column, data_type: DataType) -> Column:
-    """-0.0 as 0.0: Spark's set behind a long IN tells them apart, though `=` does not."""
+    """-0.0 as 0.0: the hash set of a long IN distinguishes them, though `=` does not."""
     return operand + F.lit(0.0) if data_type == t.DOUBLE else operand
 
 

@@ -1,4 +1,4 @@
-"""The batch driver: a logical plan becomes one DataFrame. Stateless nodes are Catalyst; rooms bring the others."""
+"""The batch driver: compiles a plan to one DataFrame. Stateless nodes are Catalyst; capabilities bring the others."""
 
 from __future__ import annotations
 
@@ -13,24 +13,11 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from presage.errors import error
 from presage.execution.spark.expressions import compile_expression, quoted
-from presage.execution.spark.tables import frame_of
-from presage.execution.spark.types import to_spark
+from presage.execution.spark.types import frame_of, to_spark
+from presage.execution.steps import relation_rows
+from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
-from presage.plan.nodes import (
-    SEQ,
-    TIME,
-    Field,
-    Filter,
-    Merge,
-    Node,
-    Project,
-    RelationJoin,
-    RelationScan,
-    Retime,
-    Scan,
-    Stamp,
-    order_columns,
-)
+from presage.plan.nodes import SEQ, TIME, Field, Node, order_columns
 from presage.storage import FileSet
 
 NO_EVENTS = -(2**62)
@@ -38,29 +25,29 @@ NO_EVENTS = -(2**62)
 
 @dataclass(frozen=True)
 class BatchContext:
-    """What a plan needs to run. `clock` is where the statement's time stops, `inner_clock` that of derived streams.
+    """What a plan needs to run. `watermark` is the statement's final one, `inner_watermark` that of derived streams.
 
-    `read` gives the archived events that a scan speaks of with TIME as a timestamp; `relations` holds Arrow
-    tables; `operators` maps a room's node to the function that runs it.
+    `read` gives the archived events of a scan, with TIME as a timestamp; `operators` maps the nodes of capabilities to
+    the functions that run them.
     """
 
     spark: SparkSession
-    read: Callable[[Scan], DataFrame | None]
+    read: Callable[[nodes.Scan], DataFrame | None]
     relations: Mapping[str, pa.Table]
     operators: Mapping[type[Node], Callable[..., DataFrame]]
-    clock: int
-    inner_clock: int
+    watermark: int
+    inner_watermark: int
     partitions: int
     rows_in_memory: int
     estimated_rows: int = 0
-    # The files of a scan, for kernels that read old chunks themselves.
-    files: Callable[[Scan], FileSet] | None = None
-    # Of history, that a recall reads in one go; None for as many as it finds right.
+    # The files of a scan, for kernels that run over files.
+    files: Callable[[nodes.Scan], FileSet] | None = None
+    # Rows of history that a recall reads at once; None: it decides.
     rows_per_chunk: int | None = None
 
     def inner(self, upper: int | None) -> BatchContext:
-        """For the statement behind a derived stream: it ends at its own upper bound, else when time ends."""
-        return replace(self, clock=self.inner_clock if upper is None else upper)
+        """The context of the statement behind a derived stream, which ends at its own upper bound."""
+        return replace(self, watermark=self.inner_watermark if upper is None else upper)
 
 
 def run(node: Node, context: BatchContext) -> DataFrame:
@@ -72,8 +59,8 @@ def run(node: Node, context: BatchContext) -> DataFrame:
 
 
 def run_root(node: Node, context: BatchContext) -> DataFrame:
-    """The rows of a whole query; its own Stamp does not begin an inner statement."""
-    if isinstance(node, Stamp):
+    """The rows of a whole query; a Stamp at the root is its own, not that of a derived stream."""
+    if isinstance(node, nodes.Stamp):
         return _stamped(run(node.input, context), node)
     return run(node, context)
 
@@ -94,11 +81,11 @@ def struct_type(fields: list[Field] | tuple[Field, ...], order: tuple[str, ...] 
     return StructType(own + [StructField(f.name, to_spark(f.type), True) for f in fields])
 
 
-def _run_scan(node: Scan, context: BatchContext) -> DataFrame:
+def _run_scan(node: nodes.Scan, context: BatchContext) -> DataFrame:
     frame = context.read(node)
     if frame is None:
         return context.spark.createDataFrame([], struct_type(node.columns))
-    # The condition stands on the stored column, where Parquet's statistics can use it.
+    # The condition is on the stored column, so that Parquet's statistics apply.
     if node.time.low is not None:
         frame = frame.where(F.col(TIME) >= F.timestamp_micros(F.lit(node.time.low)))
     if node.time.high is not None:
@@ -107,16 +94,16 @@ def _run_scan(node: Scan, context: BatchContext) -> DataFrame:
     return frame.select(F.unix_micros(F.col(TIME)).alias(TIME), F.col(SEQ), *chosen)
 
 
-def _run_filter(node: Filter, context: BatchContext) -> DataFrame:
+def _run_filter(node: nodes.Filter, context: BatchContext) -> DataFrame:
     return run(node.input, context).where(column(node.condition, context))
 
 
-def _run_project(node: Project, context: BatchContext) -> DataFrame:
+def _run_project(node: nodes.Project, context: BatchContext) -> DataFrame:
     outputs = [column(o.expr, context).alias(o.name) for o in node.outputs]
     return run(node.input, context).select(*ordering(node), *outputs)
 
 
-def _run_merge(node: Merge, context: BatchContext) -> DataFrame:
+def _run_merge(node: nodes.Merge, context: BatchContext) -> DataFrame:
     parts = []
     for rank, source in zip(node.ranks, node.sources, strict=True):
         order = padded_order(source.depth, node.depth - 1)
@@ -135,20 +122,20 @@ def padded_order(given: int, depth: int) -> list[Column]:
     return [*(F.col(name) for name in names[:given]), *(F.lit(0).cast("long").alias(name) for name in names[given:])]
 
 
-def _stamped(frame: DataFrame, node: Stamp) -> DataFrame:
+def _stamped(frame: DataFrame, node: nodes.Stamp) -> DataFrame:
     stamped = frame.select("*", F.timestamp_micros(F.col(node.shown)).alias("at"))
     return stamped if node.shown == TIME else stamped.drop(node.shown)
 
 
-def _run_stamp(node: Stamp, context: BatchContext) -> DataFrame:
+def _run_stamp(node: nodes.Stamp, context: BatchContext) -> DataFrame:
     return _stamped(run(node.input, context.inner(node.upper)), node)
 
 
-def _run_retime(node: Retime, context: BatchContext) -> DataFrame:
-    """Rows become events at their own time; one that is too far before the greatest so far is late and dropped."""
+def _run_retime(node: nodes.Retime, context: BatchContext) -> DataFrame:
+    """Rows become events at their own time; one that is too far before the greatest so far is late, and dropped."""
     frame = run(node.input, context.inner(node.upper)).where(quoted(node.column).isNotNull())
     new = F.unix_micros(quoted(node.column))
-    # One partition, and said so: Spark warns of a window that names none.
+    # An explicit single partition: Spark warns of a window without one.
     before = Window.partitionBy(F.lit(0)).orderBy(*ordering(node.input)).rowsBetween(Window.unboundedPreceding, -1)
     frame = frame.withColumn("_new", new).withColumn("_before", F.max("_new").over(before))
     frame = frame.where(F.col("_before").isNull() | (F.col("_new") >= F.col("_before") - F.lit(node.max_delay)))
@@ -157,37 +144,33 @@ def _run_retime(node: Retime, context: BatchContext) -> DataFrame:
     return frame.select(F.col("_new").alias(TIME), F.col(SEQ), *shifted, *columns)
 
 
-def _run_relation(node: RelationScan, context: BatchContext) -> DataFrame:
-    """The relation's rows with their number as `_row`."""
-    table = context.relations[node.relation]
-    chosen = {f.name: table[a] for f, a in zip(node.fields, node.attributes, strict=True)}
-    chosen["_row"] = pa.array(range(table.num_rows), pa.int64())
-    return frame_of(context.spark, pa.table(chosen))
+def _run_relation(node: nodes.RelationScan, context: BatchContext) -> DataFrame:
+    return frame_of(context.spark, relation_rows(node, context.relations))
 
 
-def _run_relation_join(node: RelationJoin, context: BatchContext) -> DataFrame:
+def _run_relation_join(node: nodes.RelationJoin, context: BatchContext) -> DataFrame:
     left = run(node.input, context)
     right = F.broadcast(run(node.relation, context))
-    # A relation that is asked about both sides is a join of its own, which Spark cannot do inside of another.
-    asking = [c for c in conjuncts(node.condition) if any(isinstance(e, InRelation) for e in c.walk())]
-    plain = conjunction([c for c in conjuncts(node.condition) if c not in asking])
+    # A membership condition on both sides is a join of its own, which Spark cannot do inside the condition of another.
+    memberships = [c for c in conjuncts(node.condition) if any(isinstance(e, InRelation) for e in c.walk())]
+    plain = conjunction([c for c in conjuncts(node.condition) if c not in memberships])
     joined = left.join(right, column(plain, context) if plain is not None else F.lit(True), "inner")
-    if asking:
-        # The number of the row stands in the way of an optimizer that would put them together again.
+    if memberships:
+        # A non-deterministic column keeps the optimizer from merging the two joins.
         joined = joined.withColumn("_row", F.col("_row") + F.monotonically_increasing_id() * 0)
-    for condition in asking:
+    for condition in memberships:
         joined = joined.where(column(condition, context))
     order = [*ordering(node.input), F.col("_row").alias(node.order[-1])]
     return joined.select(*order, *(quoted(c.name) for c in node.columns))
 
 
 OPERATORS: dict[type[Node], Callable[..., DataFrame]] = {
-    Scan: _run_scan,
-    RelationScan: _run_relation,
-    RelationJoin: _run_relation_join,
-    Filter: _run_filter,
-    Project: _run_project,
-    Merge: _run_merge,
-    Stamp: _run_stamp,
-    Retime: _run_retime,
+    nodes.Scan: _run_scan,
+    nodes.RelationScan: _run_relation,
+    nodes.RelationJoin: _run_relation_join,
+    nodes.Filter: _run_filter,
+    nodes.Project: _run_project,
+    nodes.Merge: _run_merge,
+    nodes.Stamp: _run_stamp,
+    nodes.Retime: _run_retime,
 }

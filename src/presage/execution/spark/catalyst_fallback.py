@@ -12,7 +12,7 @@ from presage.columnar.evaluate import Fallback
 from presage.columnar.reshape import widened
 from presage.columnar.vectors import one_array
 from presage.execution.spark.expressions import compile_expression, quoted
-from presage.execution.spark.tables import frame_of
+from presage.execution.spark.types import frame_of
 from presage.model.arrow import to_arrow
 from presage.plan.expr import ColumnRef, Expr
 
@@ -20,10 +20,10 @@ _ROW = "row"
 
 
 def catalyst(spark: SparkSession, relations: Mapping[str, pa.Table] | None = None) -> Fallback:
-    """A function that has the session compute expressions over a table: one job a call, so give it many at once."""
+    """A function that computes expressions over a table in the session: one job for each call, so pass many at once."""
 
     def compute(exprs: Sequence[Expr], table: pa.Table) -> list[pa.Array]:
-        # On the way columns have numbers for names: a dot in a name would be taken for a field.
+        # Columns are numbered on the way: a dot in a name would be parsed as a field access.
         used = {e.name: e for expr in exprs for e in expr.walk() if isinstance(e, ColumnRef)}
         numbered = {name: f"c{i}" for i, name in enumerate(used)}
         arrays = [widened(one_array(table.column(name)), to_arrow(e.type)) for name, e in used.items()]
@@ -36,14 +36,10 @@ def catalyst(spark: SparkSession, relations: Mapping[str, pa.Table] | None = Non
             )
             for i, expr in enumerate(exprs)
         ]
-        found = frame.select(_ROW, *columns).toArrow()
-        found = _in_order(found)
-        return [widened(one_array(found.column(i + 1)), to_arrow(expr.type)) for i, expr in enumerate(exprs)]
+        answer = frame.select(_ROW, *columns).toArrow()
+        order = answer.column(0).to_numpy()
+        if not np.all(order[:-1] < order[1:]):  # Spark guarantees no order, but nearly always keeps it
+            answer = answer.take(pa.array(np.argsort(order)))
+        return [widened(one_array(answer.column(i + 1)), to_arrow(expr.type)) for i, expr in enumerate(exprs)]
 
     return compute
-
-
-def _in_order(found: pa.Table) -> pa.Table:
-    """Spark promises no order; it is nearly always kept, and then nothing is moved."""
-    rows = found.column(0).to_numpy()
-    return found if np.all(rows[:-1] < rows[1:]) else found.take(pa.array(np.argsort(rows)))

@@ -1,4 +1,4 @@
-"""Files and tables that a plan reads in, what the batch driver needs to run it out."""
+"""The contexts in which the batch driver runs plans, from the files and tables that they read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
 
 @dataclass(frozen=True)
 class Contexts:
-    """How an engine runs plans: its session, the operators of all rooms, and what a task may hold in memory."""
+    """How an engine runs plans: its session, the operators of all capabilities, and the rows that a task may hold in
+    memory."""
 
     session: Callable[[], SparkSession]
     operators: Mapping[type[Node], Callable[..., DataFrame]]
@@ -38,26 +39,25 @@ class Contexts:
         exact: bool = False,
         timed: Collection[Extent] | None = None,
     ) -> BatchContext:
-        """`exact`: something asks for the time of the very last event; elsewhere the files' statistics will do.
-        `timed`: those whose last event is where the query's time stops; all, if it is left out."""
+        """`exact`: read the time of the last event, instead of the files' statistics. `timed`: the scans whose last
+        event is the final watermark; None: all."""
         spark = self.session()
 
         def read(scan: Scan) -> DataFrame | None:
-            found = files[scan.extent]
-            return read_archive(spark, found) if found.paths else None
+            return read_archive(spark, files[scan.extent]) if files[scan.extent].paths else None
 
         times = {extent: last_event(spark, f) if exact else f.max_time for extent, f in files.items()}
         last = max((t for t in times.values() if t is not None), default=NO_EVENTS)
         own = [t for extent, t in times.items() if t is not None and (timed is None or extent in timed)]
-        clock = upper if upper is not None else max(own, default=NO_EVENTS)
+        watermark = upper if upper is not None else max(own, default=NO_EVENTS)
         rows = count_events(files.values())
         return BatchContext(
             spark,
             read,
             relations,
             operators=self.operators,
-            clock=clock,
-            inner_clock=max(last, clock),
+            watermark=watermark,
+            inner_watermark=max(last, watermark),
             partitions=self.partitions(rows),
             rows_in_memory=self.rows_in_memory,
             estimated_rows=rows,
@@ -66,6 +66,6 @@ class Contexts:
         )
 
     def partitions(self, rows: int) -> int:
-        """How many tasks share a shuffle: as many as the session is set to use, fewer where there is little to do."""
+        """The partitions of a shuffle: as many as the session is set to, fewer for few rows."""
         most = int(self.session().conf.get("spark.sql.shuffle.partitions") or 1)
         return max(1, min(most, -(-rows // ROWS_PER_TASK)))

@@ -1,7 +1,6 @@
 """Arrow UDFs that compute an expression with Presage's own evaluator inside a Spark job.
 
-For what Catalyst has no bound for: Java's engine for regular expressions, and LIKE, which is one of them, may take for
-ever on a short text and cannot be interrupted.
+They replace Catalyst's regular expressions and LIKE: Java's engine may backtrack for ever, and cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pyspark.sql import functions as F
 
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.reshape import widened
-from presage.execution.spark.literals import literal
+from presage.execution.spark.typed_columns import literal
 from presage.execution.spark.types import to_spark
 from presage.model.arrow import to_arrow
 from presage.plan.constants import NOT_CONSTANT, constant_value
@@ -22,7 +21,7 @@ from presage.plan.expr import ColumnRef, Expr
 
 
 def evaluated(expr: Expr, children: Sequence[Column]) -> Column:
-    """The column of an expression whose children are compiled; those that are constants stay in the expression."""
+    """The column of an expression from those of its children; constants stay in the expression."""
     sent: list[Column] = []
     refs: list[ColumnRef] = []
     columns = iter(children)
@@ -50,6 +49,6 @@ def _function(expr: Expr, refs: Sequence[ColumnRef]) -> Callable[..., pa.Array]:
         given = [widened(array, kind) for array, kind in zip(arrays, types, strict=True)]
         return Evaluator().column(expr, pa.table(given, [ref.name for ref in refs]))
 
-    # Spark goes by the annotations of each argument.
+    # Spark reads the annotations of each argument.
     compute.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
     return compute

@@ -19,7 +19,7 @@ _SCHEMA = "place int, answer binary"
 def run_on_executors(
     spark: SparkSession, function: Callable[[Argument], Answer], arguments: Sequence[Argument]
 ) -> list[Answer]:
-    """The answers in the order of the arguments. Arguments and answers travel pickled, inside one session of Spark."""
+    """The results in the order of the arguments. Both are pickled, within one Spark session."""
     packed = [pickle.dumps(argument) for argument in arguments]
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,13 +1,15 @@
 """The compiler of bound expressions to Catalyst columns, by the functions API alone: no user text becomes SQL.
 
-The meaning does not depend on the session: what has no value (overflow, division by zero, an index outside, a failed
-cast) is NULL under ANSI rules and without them, and time is UTC in every time zone.
+Results do not depend on the session: overflow, division by zero, an index out of range and a failed cast are NULL with
+and without ANSI mode, and time is UTC in every time zone.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -16,21 +18,26 @@ from pyspark.sql import types as s
 
 from presage.columnar.like import plain_form
 from presage.errors import error
-from presage.execution.spark import utc_time as clock
+from presage.execution.spark import utc_time
 from presage.execution.spark.arithmetic import compute, negate, plain_zero
-from presage.execution.spark.casts import cast_column
 from presage.execution.spark.evaluator_udf import evaluated
-from presage.execution.spark.literals import literal
-from presage.execution.spark.membership import equal_terms, is_large, member_of, numbered_columns
+from presage.execution.spark.typed_columns import cast_column, literal
 from presage.execution.spark.types import to_spark
 from presage.functions.catalyst import compile_function
 from presage.model import types as t
 from presage.model.types import ArrayOf, DataType, StructOf
 from presage.plan import expr as e
 
+# Rows become constants of the plan, in a hash set on every executor. With more rows a join is faster.
+MANY_ROWS = 50
+# The limit where no join is possible.
+MAX_ROWS = 20_000
+
+_Term = tuple[str, Column, DataType]
+
 
 def quoted(name: str) -> Column:
-    """The column of exactly this name: a dot in it is no field access, a backtick no quote."""
+    """The column of exactly this name, with its dots and backticks."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
@@ -42,8 +49,8 @@ def compile_expression(
 ) -> Column:
     """The Catalyst column of a bound expression without aggregates.
 
-    `relations` gives the tables of the relations that it names; `column` turns a plan's column name into a column;
-    `frame` makes a frame of a table, for relations that are too large to be constants of the plan.
+    `relations`: the tables of the relations in it; `column` maps a column name of the plan to a column; `frame` makes a
+    DataFrame of a table, for relations that are too large to be constants of the plan.
     """
     return _Compiler(relations or {}, column, frame).compile(expr)
 
@@ -59,7 +66,7 @@ class _Compiler:
             case e.Constant():
                 return literal(expr.value, expr.type)
             case e.Duration():
-                return clock.whole(expr.micros)
+                return utc_time.whole(expr.micros)
             case e.ColumnRef():
                 return self.column(expr.name)
             case e.FieldOf():
@@ -101,7 +108,7 @@ class _Compiler:
         base, index = self.compile(expr.base), self.compile(expr.index)
         if not isinstance(expr.base.type, ArrayOf):
             return F.try_element_at(base, index)
-        # A LONG that is no INT lies outside of every array.
+        # A LONG beyond the range of INT is outside of every array.
         index = cast_column(index, expr.index.type, t.INT)
         if expr.from_end:
             index = F.try_subtract(F.array_size(base) - 1, index)
@@ -115,11 +122,11 @@ class _Compiler:
             micros = F.try_subtract(F.unix_micros(left), F.unix_micros(right))
             return micros.cast(s.DoubleType()) / F.lit(1e6)
         if expr.type == t.TIMESTAMP:
-            operator = F.try_add if expr.op == "+" else F.try_subtract
+            move = F.try_add if expr.op == "+" else F.try_subtract
             if isinstance(expr.right, e.Duration) and expr.right.months:
                 months = expr.right.months if expr.op == "+" else -expr.right.months
-                left, right = clock.months_later(left, months), clock.whole(expr.right.rest)
-            return clock.from_micros(operator(F.unix_micros(left), right))
+                left, right = utc_time.months_later(left, months), utc_time.whole(expr.right.rest)
+            return utc_time.from_micros(move(F.unix_micros(left), right))
         return compute(expr.op, left, right, expr.type)
 
     def _comparison(self, expr: e.Comparison) -> Column:
@@ -137,24 +144,24 @@ class _Compiler:
         relation = self.relations.get(expr.relation)
         if relation is None:
             raise error("INTERNAL", expr.span, what=f"the rows of relation '{expr.relation}' were not given")
-        if self.frame is not None and (expr.condition is not None or is_large(relation)):
+        if self.frame is not None and (expr.condition is not None or relation.num_rows > MANY_ROWS):
             return self._joined(expr, relation, self.frame)
         args = [(name, self.compile(a), a.type) for name, a in zip(expr.attributes, expr.args, strict=True)]
-        return member_of(expr.relation, relation, args)
+        return _member_of(expr.relation, relation, args)
 
     def _joined(self, expr: e.InRelation, relation: pa.Table, frame: Callable[[pa.Table], DataFrame]) -> Column:
-        """As a semi-join: the relation goes to every task, once."""
+        """As a broadcast semi-join."""
         outer = replace(self, column=lambda name: self.column(name).outer())
         condition = F.lit(True)
         columns = expr.condition.columns if expr.condition is not None else ()
-        inner = numbered_columns(relation, (*expr.attributes, *columns))
+        inner = _numbered_columns(relation, (*expr.attributes, *columns))
         for i, (name, arg) in enumerate(zip(expr.attributes, expr.args, strict=True)):
-            condition = condition & equal_terms(F.col(f"r{i}"), relation, name, outer.compile(arg), arg.type)
+            condition = condition & _equal_terms(F.col(f"r{i}"), relation, name, outer.compile(arg), arg.type)
         if expr.condition is not None:
             own = {name: F.col(f"r{len(expr.attributes) + i}") for i, name in enumerate(columns)}
             given = {f"{e.GIVEN}{i}": outer.compile(value) for i, value in enumerate(expr.values)}
-            beside = replace(self, column=lambda name: {**own, **given}[name])
-            condition = condition & beside.compile(expr.condition.expr)
+            both = replace(self, column=lambda name: {**own, **given}[name])
+            condition = condition & both.compile(expr.condition.expr)
         return F.broadcast(frame(inner)).where(condition).exists()
 
     def _like(self, expr: e.Like) -> Column:
@@ -163,13 +170,9 @@ class _Compiler:
         if form is None:
             return evaluated(expr, (operand, self.compile(pattern)))
         before, text, behind = form
-        if before and behind:
-            return F.contains(operand, F.lit(text))
-        return (
-            F.endswith(operand, F.lit(text))
-            if before
-            else (F.startswith(operand, F.lit(text)) if behind else operand == F.lit(text))
-        )
+        if before:
+            return (F.contains if behind else F.endswith)(operand, F.lit(text))
+        return F.startswith(operand, F.lit(text)) if behind else operand == F.lit(text)
 
     def _case(self, expr: e.CaseWhen) -> Column:
         conditions, values = expr.branches[0::2], expr.branches[1::2]
@@ -180,22 +183,22 @@ class _Compiler:
 
 
 _COMPARE: dict[str, Callable[[Column, Column], Column]] = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 
 
 def _field(base: Column, data_type: DataType, name: str) -> Column:
-    """A field by its exact name, though Spark ignores case: where two differ only in that, places stand for names."""
+    """A field by its exact name. Spark ignores case: fields that differ only in case are renamed by position first."""
     names = [n for n, _ in data_type.fields] if isinstance(data_type, StructOf) else []
     if sum(n.lower() == name.lower() for n in names) < 2:
         return base.getField(name)
-    by_place = StructOf(tuple((f"f{i}", data) for i, (_, data) in enumerate(data_type.fields)))  # type: ignore[attr-defined]
-    return base.cast(to_spark(by_place)).getField(f"f{names.index(name)}")
+    numbered = StructOf(tuple((f"f{i}", data) for i, (_, data) in enumerate(data_type.fields)))  # type: ignore[attr-defined]
+    return base.cast(to_spark(numbered)).getField(f"f{names.index(name)}")
 
 
 def _balanced(parts: list[Column], join: Callable[[Column, Column], Column]) -> Column:
@@ -204,3 +207,62 @@ def _balanced(parts: list[Column], join: Callable[[Column, Column], Column]) -> 
         pairs = zip(parts[0::2], parts[1::2], strict=False)
         parts = [join(a, b) for a, b in pairs] + (parts[-1:] if len(parts) % 2 else [])
     return parts[0]
+
+
+def _member_of(name: str, table: pa.Table, terms: list[_Term]) -> Column:
+    """Whether a relation has a row of given terms. Never NULL: a null matches nothing.
+
+    `terms`: the compared attributes, each with its column and type; other attributes may have any value.
+    """
+    if not terms:
+        return F.lit(table.num_rows > 0)
+    lists = [_values(table.column(attribute)) for attribute, _, _ in terms]
+    rows = sorted({row for row in zip(*lists, strict=True) if None not in row}, key=repr)
+    if not rows:
+        return F.lit(False)
+    if len(rows) > MAX_ROWS:
+        what, fix = f"the relation '{name}' in a condition", f"put '{name}' into FROM and join it"
+        raise error("LIMIT", what=what, limit_name="rows of a relation in a condition", limit=MAX_ROWS, fix=fix)
+    columns, common = [], []
+    for attribute, column, found in terms:
+        wanted = t.common_type(found, _type(table.schema.field(attribute).type, found)) or found
+        common.append(wanted)
+        columns.append(plain_zero(cast_column(column, found, wanted), wanted))
+    if len(columns) == 1:
+        items = [plain_zero(literal(value, common[0]), common[0]) for (value,) in rows]
+        return F.coalesce(columns[0].isin(*items), F.lit(False))
+    # Structs with nulls compare as equal, so nulls are excluded first.
+    given = reduce(operator.and_, [column.isNotNull() for column in columns])
+    items = [_struct([plain_zero(literal(v, c), c) for v, c in zip(row, common, strict=True)]) for row in rows]
+    return given & _struct(columns).isin(*items)
+
+
+def _numbered_columns(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
+    """Columns `r0`, `r1`, …, which no column of the plan is named; in one chunk, for Spark."""
+    chosen = {f"r{i}": table.column(name) for i, name in enumerate(names)}
+    return pa.table(chosen).combine_chunks() if chosen else pa.table({"r": pa.array([0] * table.num_rows)})
+
+
+def _equal_terms(row: Column, table: pa.Table, attribute: str, term: Column, found: DataType) -> Column:
+    """Equality of a relation's column and a term, in the type that both widen to."""
+    own = _type(table.schema.field(attribute).type, found)
+    wanted = t.common_type(found, own) or found
+    return plain_zero(cast_column(row, own, wanted), wanted) == plain_zero(cast_column(term, found, wanted), wanted)
+
+
+def _values(column: pa.ChunkedArray) -> list[object]:
+    """Hashable values; times as microseconds."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", tz=column.type.tz)).cast(pa.int64())
+    values: list[object] = column.to_pylist()
+    return values
+
+
+def _type(found: pa.DataType, otherwise: DataType) -> DataType:
+    """The language's type of a number, which may be wider than the term's; other types are equal since binding."""
+    numbers = {pa.int32(): t.INT, pa.int64(): t.LONG, pa.float64(): t.DOUBLE}
+    return numbers.get(found, otherwise)
+
+
+def _struct(columns: list[Column]) -> Column:
+    return F.struct(*[column.alias(f"c{i}") for i, column in enumerate(columns)])

@@ -1,4 +1,4 @@
-"""Translation of Spark's exceptions: a kernel's own error is raised again, others are told in one line."""
+"""Translation of Spark's exceptions: a kernel's own error is raised again, others become one line."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from contextlib import contextmanager
 
 from presage.errors import CONDITIONS, PresageError, error
 
-# A kernel's own error, as it comes back in the text of a worker's traceback.
+# A kernel's own error in the text of a worker's traceback.
 _FROM_WORKER = re.compile(r"presage\.errors\.\w+: error\[(\w+)\]: (.*)(?:\n {2}fix: (.*))?")
-# A module that a worker does not find, and what is raised where it is found without Arrow.
+# A module that a worker cannot import, and PySpark's error for a worker without Arrow.
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'|PACKAGE_NOT_INSTALLED\] (\w+)")
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
-# What Spark says of a job that did not fail by itself: its thread was interrupted, or the session is gone.
+# Spark's texts for a job that was interrupted, or whose session is gone.
 _ENDED = ("InterruptedException", "ClosedByInterruptException", "stopped SparkContext", "SparkContext was shut down")
 
 
 def is_of_spark(failure: BaseException) -> bool:
-    # Known by the module's name: whoever only asks does not load Spark.
+    # By the module's name: does not import PySpark.
     return type(failure).__module__.split(".")[0] in ("pyspark", "py4j")
 
 
 def is_interrupted(failure: BaseException) -> bool:
-    """Whether somebody ended the job, or the session that it ran in: it may be tried again as it is."""
+    """Whether the job was interrupted, or its session ended: it can be retried as it is."""
     lost = type(failure).__name__ in ("Py4JNetworkError", "ConnectionRefusedError")
-    return is_of_spark(failure) and (lost or any(said in str(failure) for said in _ENDED))
+    return is_of_spark(failure) and (lost or any(text in str(failure) for text in _ENDED))
 
 
 def _is_too_deep(failure: BaseException) -> bool:
-    """Messages of Spark Connect may be nested a hundred deep; an expression takes some levels for each of its own."""
+    """Spark Connect limits the nesting of messages to 100; each level of an expression takes several."""
     return type(failure).__name__ == "DecodeError" and "MaxDepth" in str(failure)
 
 
@@ -53,7 +53,7 @@ def explain_failure(failure: BaseException) -> PresageError:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Run a job: what Spark raises leaves as an error of ours, with Spark's own as its cause."""
+    """Raises exceptions of Spark as errors of Presage, with Spark's as the cause."""
     try:
         yield
     except Exception as failure:

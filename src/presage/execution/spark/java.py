@@ -41,7 +41,7 @@ class Java(NamedTuple):
 
 
 def find_java() -> Path:
-    """The home folder of the first Java that is recent enough, looked for in the order in which a user would expect."""
+    """The home folder of the first Java that is recent enough: JAVA_HOME, PATH, then the usual folders."""
     too_old: list[Java] = []
     for command in _candidates():
         java = _examine(command)
@@ -64,7 +64,7 @@ def _candidates() -> Iterator[Path]:
     if on_path:
         yield Path(on_path)
     for pattern in HOMES:
-        # The alphabet puts older ones first, mostly, and those Spark has known for longest.
+        # Sorted names put older versions first, mostly: those that Spark has supported for longest.
         yield from (Path(home) / "bin" / "java" for home in sorted(glob.glob(pattern)))
     if MAC_FINDER.exists():
         answer = _run([str(MAC_FINDER), "-v", f"{NEEDED}+"])
@@ -73,13 +73,13 @@ def _candidates() -> Iterator[Path]:
 
 
 def _examine(command: Path) -> Java | None:
-    """What the command is, or None if it is no working Java."""
+    """The Java behind a command; None if it does not work."""
     if not (command.is_file() and os.access(command, os.X_OK)):
         return None
     home = command.resolve().parent.parent
     release = home / "release"
     if release.is_file():
-        # Every Java since 9 describes itself in this file: a tenth of a second saved at each start.
+        # Java 9 and later has this file; reading it saves a tenth of a second at each start.
         stated = _RELEASE.search(release.read_text(errors="replace"))
         if stated:
             return Java(home, _major(stated[1]))

@@ -1,8 +1,7 @@
 """Prestart of Spark's JVM, to which PySpark connects later. Imports no PySpark.
 
-PySpark is imported first and starts its JVM after that, when a session is asked for. A command that is over in seconds
-does better to do both at once. The way in is the one that `spark-submit` uses for Python programs: the variables
-PYSPARK_GATEWAY_PORT and PYSPARK_GATEWAY_SECRET.
+PySpark starts its JVM after it has been imported. Short commands do both at once, as `spark-submit` does for Python
+programs: with the variables PYSPARK_GATEWAY_PORT and PYSPARK_GATEWAY_SECRET.
 """
 
 from __future__ import annotations
@@ -24,63 +23,63 @@ from presage.errors import error
 from presage.execution.spark.java import find_java
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
-# For jobs of seconds: no second compiler, no threads for collecting garbage that there is hardly any of.
+# For jobs of seconds: no second compiler, no threads for garbage collection.
 SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 PATIENCE = 120.0
 
 
 @dataclass
 class Jvm:
-    """A JVM on its way up. It ends by itself when the pipe to its stdin closes, that is, with this process."""
+    """A JVM that is starting. It ends when the pipe to its stdin closes, that is, with this process."""
 
     process: subprocess.Popen[bytes]
-    folder: Path  # where it will say how to reach it, and its messages are kept
+    folder: Path  # of its connection file and its messages
     taken: bool = False  # by a session
     abandoned: bool = False
 
     def connect(self) -> None:
-        """Wait until it can be reached, and tell PySpark where."""
+        """Wait for its connection file, and set the variables for PySpark."""
         info = self.folder / "connection"
         deadline = time.monotonic() + PATIENCE
         while not info.exists():
             if self.abandoned or self.process.poll() is not None or time.monotonic() > deadline:
-                raise error("SPARK_NOT_STARTED", why=self._last_words())
+                raise error("SPARK_NOT_STARTED", why=self._first_error())
             time.sleep(0.02)
-        # The file appears with its whole content: Spark renames it into place.
+        # The file is complete: Spark renames it into place.
         data = info.read_bytes()
         port, length = struct.unpack(">ii", data[:8])
         os.environ[PORT], os.environ[SECRET] = str(port), data[8 : 8 + length].decode()
 
     def connected(self) -> None:
-        """PySpark has its connection; a later session of another kind must not take it for its own."""
+        """PySpark is connected. A later session of another kind must not find the variables."""
         self.taken = True
         os.environ.pop(PORT, None)
         os.environ.pop(SECRET, None)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def abandon(self) -> None:
-        """End it if no session has taken it: it is not needed after all."""
+        """End it if no session has taken it."""
         if not self.taken:
             self.abandoned = True
             # Not killed: it removes its temporary folders itself.
             self.process.terminate()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _last_words(self) -> str:
+    def _first_error(self) -> str:
         messages = self.folder / "messages"
         lines = messages.read_text(errors="replace").split("\n") if messages.exists() else []
-        said = [line.strip() for line in lines if "rror" in line or "xception" in line]
-        return said[0] if said else f"its JVM ended with code {self.process.returncode}"
+        errors = [line.strip() for line in lines if "rror" in line or "xception" in line]
+        return errors[0] if errors else f"its JVM ended with code {self.process.returncode}"
 
 
-# At most one: PySpark connects to one JVM in the life of a process.
+# At most one: a process of PySpark connects to one JVM.
 _launched: Jvm | None = None
 
 
 def launch(options: str = "", quiet: bool = False) -> Jvm | None:
-    """Start the JVM with these Java options; None where PySpark must do it itself, in its own way.
+    """Start the JVM with these Java options; None where PySpark must start it itself.
 
-    `quiet` keeps what it writes to stderr in a file, of which only an error is ever shown.
+    `quiet` redirects its stderr to a file, of which only an error is shown.
     """
     global _launched
     spec = find_spec("pyspark")
@@ -96,7 +95,7 @@ def launch(options: str = "", quiet: bool = False) -> Jvm | None:
         **os.environ,
         "SPARK_CONNECT_MODE": "0",
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "connection"),
-        # The program that works out the command line of the JVM is a JVM as well.
+        # The launcher, which computes the command line of the JVM, is a JVM as well.
         "SPARK_LAUNCHER_OPTS": SMALL,
     }
     with open(folder / "messages", "wb") as messages:
@@ -105,7 +104,7 @@ def launch(options: str = "", quiet: bool = False) -> Jvm | None:
             stdin=subprocess.PIPE,
             stderr=messages if quiet else None,
             env=environment,
-            # Ctrl-C is for us: we end it, or it ends with us.
+            # Ctrl-C is handled by this process, with which the JVM ends.
             preexec_fn=_ignore_interrupts,
         )
     _launched = Jvm(process, folder)
@@ -119,32 +118,32 @@ def _has_started() -> bool:
     return context is not None and context.SparkContext._gateway is not None
 
 
-# How to start it if somebody asks for a session after all; None: as PySpark does.
+# Arguments of `launch` for the first session; None: PySpark starts the JVM.
 _when_needed: tuple[str, bool] | None = None
 
 
 def launch_when_needed(options: str = "", quiet: bool = False) -> None:
-    """Start it so, with the first session that is asked for, if one ever is."""
+    """Launch it with the first session, if one is ever started."""
     global _when_needed
     _when_needed = (options, quiet)
 
 
 def launch_now_if_wanted() -> Jvm | None:
-    """Start it as `launch_when_needed` has said, if it has."""
+    """Launch it as set by `launch_when_needed`, if it was."""
     return launch(*_when_needed) if _when_needed is not None else None
 
 
 def launched() -> Jvm | None:
-    """The JVM that `launch` started and no session has taken yet."""
+    """The launched JVM, if no session has taken it."""
     return _launched if _launched is not None and not _launched.taken else None
 
 
 def prepare_environment() -> None:
-    """What Spark must find in the environment of the process."""
+    """Set the variables of the environment that Spark reads."""
     os.environ["JAVA_HOME"] = str(find_java())
-    # Spark would start its workers with whatever `python3` comes first on the path.
+    # By default Spark's workers run the first `python3` on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Without it Spark asks for the machine's host name, which may not resolve.
+    # By default Spark resolves the machine's host name, which may fail.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 

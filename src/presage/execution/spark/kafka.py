@@ -1,7 +1,7 @@
 """Kafka through Spark's connector: reads ranges of offsets as Arrow, writes rows to a topic.
 
-Where a topic begins and ends is asked of Kafka's own admin client, which lives in Spark's JVM: the connector brings it
-along. The messages are read by a batch job whose first and last offsets are given, one task for each partition.
+The first and last offsets come from Kafka's admin client in Spark's JVM, which is a part of the connector. A batch job
+with fixed offsets reads the messages, with one task for each partition.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from presage.model.redaction import masked as without_secrets
 
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_VERSION}"
 ASK_SECONDS = 10
-READ_SECONDS = 20  # that a task waits for messages which the broker has said to have
-# That a producer waits for a broker, or a topic, that is not there: it is tried again anyway, and whoever closes the
-# engine meanwhile waits as well. Kafka's default is 60.
+READ_SECONDS = 20  # a task's timeout for messages that the broker has
+# A producer's timeout for a broker or topic that is not there. It is retried, and closing the engine waits for it;
+# Kafka's default is 60.
 WRITE_SECONDS = 10
-# Kafka's defaults are made for many small consumers; a job of Spark's reads a range as fast as it can.
+# Kafka's defaults are for many small consumers; a Spark job reads a range as fast as it can.
 READING = {
     "max.poll.records": "20000",
-    # What is asked for is there. Only a look beyond the end waits, and with it whatever is asked next: 500 by default.
+    # The messages are there: only a fetch beyond the end waits, and delays the next one. The default is 500.
     "fetch.max.wait.ms": "10",
-    # What was never committed is no event. It makes no difference to topics without transactions.
+    # Only committed messages are events. No effect on topics without transactions.
     "isolation.level": "read_committed",
 }
-# Spark keeps a consumer for each partition, and each of them what it has fetched: all of them together about so much,
-# one not less than Kafka's default, nor more than makes it quicker.
+# Spark caches a consumer for each partition, with its fetched messages. The bytes of all of them together; the least of
+# one is Kafka's default, and more than the most makes it no faster.
 FETCHED_BYTES, LEAST_FETCHED, MOST_FETCHED = 64 << 20, 1 << 20, 16 << 20
-# Together the messages are a text then, with no work left for whoever reads them.
+# Each message as a line: their concatenation is a text that a reader of JSON lines parses as it is.
 LINE = "concat(value, X'0A') AS line"
 _RAISED = re.compile(r"(?:[a-z0-9_]+\.)+([A-Z]\w*(?:Exception|Error))(?:: ([^\n]*))?")
 _REFUSED = re.compile(r"Sasl\w*Exception|\w*Authenticat\w*Exception|\w*Authoriz\w*Exception|SslAuth\w*|LoginException")
-_AROUND = ("SparkException", "ExecutionException", "Py4JJavaError")  # exceptions that carry others
+_AROUND = ("SparkException", "ExecutionException", "Py4JJavaError")  # exceptions that wrap others
 _ABSENT = ("UnknownTopicOrPartitionException", "UnknownTopicIdException", "InvalidTopicException")
 
 
 class KafkaTopic:
-    """The topic of a stream. `session` gives the Spark session, and waits while it is starting; it may not take the
-    engine's lock, which is held by whoever drops the stream and waits for its source."""
+    """The topic of a stream. `session` gives the Spark session, and waits while it is starting. It must not take the
+    engine's lock: a DROP of the stream holds the lock and waits for the source."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class KafkaTopic:
         self._grant = permissions.of(f"stream '{stream}'")
         self._options = reachable(options, self._grant, file)
         self._servers = options.get("servers", KAFKA_SERVERS)
-        # Spark keeps consumers by this name: one that is opened again goes on with those that are there.
+        # Spark caches consumers by this name; a reopened stream reuses them.
         self._group = f"presage-{stream}"
         self._admin: Any = None
         self._names: dict[int, Any] = {}
 
     def identify(self) -> tuple[str, list[int]]:
-        with self._asking() as admin:
+        with self._connected() as admin:
             topics = self._jvm.java.util.ArrayList()
             topics.add(self._topic)
             described = self._got(admin.describeTopics(topics).allTopicNames()).get(self._topic)
@@ -90,9 +90,8 @@ class KafkaTopic:
 
     def since(self, partitions: list[int], micros: int) -> dict[int, int]:
         spec = self._jvm.org.apache.kafka.clients.admin.OffsetSpec.forTimestamp(-(-micros // 1_000))
-        found = self._offsets(partitions, spec)
-        ends = self.ends(partitions)
-        return {partition: offset if offset >= 0 else ends[partition] for partition, offset in found.items()}
+        starts, ends = self._offsets(partitions, spec), self.ends(partitions)
+        return {partition: offset if offset >= 0 else ends[partition] for partition, offset in starts.items()}
 
     def read(self, ranges: Mapping[int, tuple[int, int]]) -> pa.Table:
         reader = self._spark.read.format("kafka").option("assign", json.dumps({self._topic: list(ranges)}))
@@ -107,42 +106,41 @@ class KafkaTopic:
         with self._explained():
             return reader.load().selectExpr("partition", "offset", LINE).toArrow()
 
-    # -- asking the broker ---------------------------------------------------------------------------
+    # -- the admin client ----------------------------------------------------------------------------
 
     def _offsets(self, partitions: list[int], spec: Any) -> dict[int, int]:
         admin_classes = self._jvm.org.apache.kafka.clients.admin
-        with self._asking() as admin:
+        with self._connected() as admin:
             wanted = self._jvm.java.util.HashMap()
             for partition in partitions:
                 wanted.put(self._named(partition), spec)
             committed = self._jvm.org.apache.kafka.common.IsolationLevel.READ_COMMITTED
             uncommitted = self._settings().get("isolation.level") == "read_uncommitted"
             options = admin_classes.ListOffsetsOptions() if uncommitted else admin_classes.ListOffsetsOptions(committed)
-            found = self._got(admin.listOffsets(wanted, options).all())
-            return {p: int(found.get(self._named(p)).offset()) for p in partitions}
+            listed = self._got(admin.listOffsets(wanted, options).all())
+            return {p: int(listed.get(self._named(p)).offset()) for p in partitions}
 
     def _named(self, partition: int) -> Any:
         if partition not in self._names:
-            made = self._jvm.org.apache.kafka.common.TopicPartition(self._topic, partition)
-            self._names[partition] = made
+            self._names[partition] = self._jvm.org.apache.kafka.common.TopicPartition(self._topic, partition)
         return self._names[partition]
 
     def _got(self, future: Any) -> Any:
         return future.get(ASK_SECONDS, self._jvm.java.util.concurrent.TimeUnit.SECONDS)
 
     @contextmanager
-    def _asking(self) -> Iterator[Any]:
-        """The admin client. One that met trouble is closed: the next is made anew, with what the servers are then."""
+    def _connected(self) -> Iterator[Any]:
+        """The admin client. After a failure it is closed, and the next call makes a new one."""
         with self._explained():
             try:
                 if self._admin is None:
-                    self._admin = self._made()
+                    self._admin = self._new_admin()
                 yield self._admin
             except Exception:
                 self.close()
                 raise
 
-    def _made(self) -> Any:
+    def _new_admin(self) -> Any:
         properties = self._jvm.java.util.HashMap()
         limits = {"default.api.timeout.ms": ASK_SECONDS * 1_000, "request.timeout.ms": ASK_SECONDS * 500}
         for name, value in {**limits, **self._settings()}.items():
@@ -160,32 +158,31 @@ class KafkaTopic:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """What Kafka says, as an exception that tells whether and how it may pass, without any secret."""
+        """Raises failures of Kafka as an OSError whose type says whether a retry may help; secrets are masked."""
         try:
             yield
         except (Py4JJavaError, PySparkException) as failure:
-            kind, said = kafka_says(failure)
+            kind, message = kafka_error(failure)
             where = f"the topic '{self._topic}' on {self._servers}"
-            told = masked(f"{kind}: {said}" if said else kind)
             if kind in _ABSENT:
                 raise FileNotFoundError(f"{where} does not exist") from None
             if _REFUSED.fullmatch(kind):
-                raise PermissionError(f"{where} cannot be read with these credentials ({told})") from None
-            raise ConnectionError(f"{where} cannot be read now ({told})") from None
-        except (Py4JNetworkError, OSError) as lost:  # no word of Kafka: it was not asked
+                raise PermissionError(f"{where} cannot be read with these credentials ({message})") from None
+            raise ConnectionError(f"{where} cannot be read now ({message})") from None
+        except (Py4JNetworkError, OSError) as lost:  # Spark's JVM did not answer
             ended = f"{type(lost).__name__}: {lost}; if its JVM has ended, open the engine again"
             raise ConnectionError(f"the topic '{self._topic}' is not read: Spark does not answer ({ended})") from None
 
 
 def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str]) -> None:
-    """Rows as messages of a topic, in order: all, or an exception, after which some may have gone.
-    It is a `ValueError` if a row is larger than the broker ever takes, an `OSError` if it may pass.
+    """Write rows as messages of a topic, in order. On an exception some may have been written: a `ValueError` if the
+    broker rejects a row for its size, an `OSError` if a retry may help.
 
-    `rows`: `key` and `value`, texts or bytes, and if there is one `headers`, a map from text to text. `options`:
-    `topic`, `servers`, `user` and `password`, `kafka.*`, with secrets looked up.
+    `rows`: `key` and `value`, texts or bytes, and optionally `headers`, a map from text to text. `options`: `topic`,
+    `servers`, `user` and `password`, `kafka.*`, with secrets resolved.
     """
     require_connector(spark, f"writing to the topic '{options['topic']}'")
-    # What was written once must not be lost with one broker, nor change its order when it is sent again.
+    # Acknowledged by all replicas: a message survives the loss of one broker, and a retry keeps the order.
     limits = {"acks": "all", "max.block.ms": str(WRITE_SECONDS * 1_000)}
     settings = {**limits, **client_settings(options, str, options.get("servers", KAFKA_SERVERS))}
     frame = spark.createDataFrame(rows).coalesce(1)  # one task, which keeps the order
@@ -202,21 +199,19 @@ def write_kafka(spark: SparkSession, rows: pa.Table, options: Mapping[str, str])
     try:
         writer.save()
     except (Py4JJavaError, PySparkException) as failure:
-        kind, said = kafka_says(failure)
-        told = masked(f"{kind}: {said}" if said else kind)
-        # What no broker will ever take is not to be sent again as it is.
+        kind, message = kafka_error(failure)
+        # A row that is too large is not to be retried.
         raised = ValueError if kind == "RecordTooLargeException" else ConnectionError
-        raise raised(f"the topic '{options['topic']}' did not take the rows ({told})") from None
+        raise raised(f"the topic '{options['topic']}' did not take the rows ({message})") from None
 
 
 def require_connector(spark: SparkSession, owner: str) -> None:
-    """Refuse a session that cannot speak with Kafka, and say what it lacks."""
+    """Raise if a session has no connector to Kafka, with how to add it."""
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is None:
         fix = "give the engine a session of its own process, not one of Spark Connect"
         raise error("NO_CONNECTOR", owner=owner, where="a session of Spark Connect", fix=fix)
-    found = jvm.org.apache.spark.sql.kafka010.KafkaSourceProvider
-    if not isinstance(found, JavaClass):
+    if not isinstance(jvm.org.apache.spark.sql.kafka010.KafkaSourceProvider, JavaClass):
         fix = (
             f"open it with Engine(settings={{'spark.jars.packages': '{CONNECTOR}'}}), or start your own session so; "
             "jars that lie on this machine are named with 'spark.jars'"
@@ -225,7 +220,7 @@ def require_connector(spark: SparkSession, owner: str) -> None:
 
 
 def client_settings(options: Mapping[str, str], resolve: Callable[[str], str], servers: str) -> dict[str, str]:
-    """Settings of Kafka's clients, as options say; `resolve` looks secrets up."""
+    """Settings of Kafka's clients from options; `resolve` resolves secrets."""
     given = {n.removeprefix("kafka."): resolve(v) for n, v in options.items() if n.startswith("kafka.")}
     settings = {"bootstrap.servers": servers, **given}
     if "user" in options:
@@ -240,8 +235,13 @@ def client_settings(options: Mapping[str, str], resolve: Callable[[str], str], s
     return settings
 
 
-def kafka_says(failure: Exception) -> tuple[str, str]:
-    """Name and message of the exception at the bottom of what Spark or Kafka has raised."""
+def kafka_error(failure: Exception) -> tuple[str, str]:
+    """The name of the root cause of an exception of Spark or Kafka, and a message without secrets."""
+    kind, text = root_cause(failure)
+    return kind, masked(f"{kind}: {text}" if text else kind)
+
+
+def root_cause(failure: Exception) -> tuple[str, str]:
     text = str(failure)
     if isinstance(failure, Py4JJavaError):
         cause = failure.java_exception
@@ -250,16 +250,15 @@ def kafka_says(failure: Exception) -> tuple[str, str]:
         kind, text = str(cause.getClass().getSimpleName()), str(cause.getMessage() or "")
         if kind not in _AROUND:
             return kind, text
-    # What a task has raised may be there as text alone.
-    told = [found for found in _RAISED.findall(text) if found[0] not in _AROUND]
-    if told:
-        kind, said = told[-1]
-        return str(kind), str(said)
+    # An exception of a task may be in the text alone.
+    raised: list[tuple[str, str]] = [pair for pair in _RAISED.findall(text) if pair[0] not in _AROUND]
+    if raised:
+        return raised[-1]
     return type(failure).__name__, text.strip().splitlines()[0] if text.strip() else ""
 
 
 def masked(text: str) -> str:
-    """What Kafka says without any secret, quoted as in `client_settings` or not."""
+    """A text of Kafka without secrets, quoted as in `client_settings` or not."""
     return without_secrets(text.replace('\\"', '"').replace("\\\\", "\\"))
 
 

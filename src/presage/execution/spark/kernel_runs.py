@@ -1,4 +1,4 @@
-"""Runs a kernel over the partitions of a DataFrame: Arrow in, kernel, Arrow out. Knows no particular kernel."""
+"""Kernels over the partitions of a DataFrame, as Arrow batches. Knows no particular kernel."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def run_kernel(
     sort: tuple[str, ...],
     keys: tuple[str, ...],
     partitions: int,
-    clock: int,
+    watermark: int,
     in_memory: bool,
     even_empty: bool = False,
 ) -> DataFrame:
-    """The kernel's rows. `sort` is the processing order, `keys` spread the work (none: one partition). `even_empty`:
-    without keys, the kernel takes its step though there is no row, because time alone may make it yield some.
+    """The kernel's rows. `sort` is the processing order, `keys` partition the rows (none: one partition). `even_empty`:
+    without keys, the kernel also steps without any row, because the watermark alone may make it yield some.
 
-    A partition that fits in memory is sorted in the worker, which is quicker than Spark's sort; otherwise Spark sorts
-    it and the kernel steps through it, batch by batch, as it does in streaming.
+    A partition that fits in memory is sorted in the worker, which is faster than Spark's sort; otherwise Spark sorts it
+    and the kernel steps through it, batch by batch.
     """
-    # mapInArrow looks columns up by name and takes a dot for a field, so on the way they only have numbers.
+    # Columns are numbered on the way: mapInArrow would parse a dot in a name as a field access.
     schema = StructType([StructField(f"c{i}", to_spark(f.type), True) for i, f in enumerate(fields)])
     arrow = pa.schema([(f.name, to_arrow(f.type)) for f in fields])
     names = frame.columns
@@ -48,13 +48,13 @@ def run_kernel(
     if not in_memory:
         frame = frame.sortWithinPartitions(*sort)
 
-    # Whole without rows, so that the kernel knows the types of what might have come.
-    empty = _empty(frame) if even_empty and not keys else None
+    # With its schema, so that the kernel knows the types.
+    empty = to_arrow_schema(frame.schema, timezone="UTC").empty_table() if even_empty and not keys else None
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         named = (batch.rename_columns(names) for batch in batches)
         steps = _whole(named, sort) if in_memory else _pieces(named, sort)
-        for table in run_steps(kernel, steps, clock, empty):
+        for table in run_steps(kernel, steps, watermark, empty):
             # Spark takes columns by position and does not check their types.
             shaped = table.select(arrow.names).cast(arrow).rename_columns(schema.names)
             yield from shaped.to_batches(max_chunksize=OUTPUT_ROWS)
@@ -64,9 +64,9 @@ def run_kernel(
 
 
 def run_steps(
-    kernel: Kernel, steps: Iterator[pa.Table], clock: int, empty: pa.Table | None = None
+    kernel: Kernel, steps: Iterator[pa.Table], watermark: int, empty: pa.Table | None = None
 ) -> Iterator[pa.Table]:
-    """One kernel over tables in order; the last one ends the input. `empty`: what stands for it if there is none."""
+    """One kernel over tables in order; the last one ends the input. `empty`: the table if there is none."""
     state = kernel.initial()
     pending: pa.Table | None = None
     for table in steps:
@@ -75,16 +75,12 @@ def run_steps(
             yield rows
         pending = table
     if pending is None and empty is not None:
-        _, rows = kernel.step(state, empty, clock, end=True)
+        _, rows = kernel.step(state, empty, watermark, end=True)
         yield rows
     if pending is not None:
-        # A derived stream may bring an event past the last one of the archive: time is known up to it.
-        _, rows = kernel.step(state, pending, max(clock, _last_time(pending)), end=True)
+        # A derived stream may have an event after the last one of the archive: the watermark advances to it.
+        _, rows = kernel.step(state, pending, max(watermark, _last_time(pending)), end=True)
         yield rows
-
-
-def _empty(frame: DataFrame) -> pa.Table:
-    return to_arrow_schema(frame.schema, timezone="UTC").empty_table()
 
 
 def _last_time(table: pa.Table) -> int:
@@ -100,7 +96,7 @@ def _whole(batches: Iterator[pa.RecordBatch], sort: tuple[str, ...]) -> Iterator
 
 
 def _pieces(batches: Iterator[pa.RecordBatch], sort: tuple[str, ...]) -> Iterator[pa.Table]:
-    """Sorted batches as tables that never cut one step (rows of equal time and arrival) in two."""
+    """Sorted batches as tables that never split rows of equal TIME and SEQ."""
     held: pa.Table | None = None
     for batch in batches:
         if batch.num_rows == 0:
@@ -109,7 +105,6 @@ def _pieces(batches: Iterator[pa.RecordBatch], sort: tuple[str, ...]) -> Iterato
         held = table if held is None else pa.concat_tables([held, table])
         last = [held[name][held.num_rows - 1].as_py() for name in sort[:2]]
         same = np.logical_and.reduce([held[n].to_numpy() == v for n, v in zip(sort[:2], last, strict=True)])
-        # Rows are sorted, so the last step's rows are the final ones.
         cut = held.num_rows - int(same.sum())
         if cut:
             yield held.slice(0, cut)

@@ -1,8 +1,7 @@
 """The streaming source of the live query: the newest number in a file, as a stream of numbers.
 
-It lives in a process of Spark's, to which classes go by value: what an application ships with `spark.submit.pyFiles` is
-on the workers' path, but Spark 4.3 forgets it for a streaming source on the driver. So this module imports nothing of
-Presage.
+It runs in a process of Spark, and its classes are pickled by value: files of `spark.submit.pyFiles` are on the workers'
+path, but Spark 4.3 drops them for a streaming source on the driver. So this module imports nothing of Presage.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ NUMBER = "number"
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session read `SOURCE`."""
+    """Register `SOURCE` with a session."""
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     spark.dataSource.register(PositionsSource)
 
 
 class PositionsSource(DataSource):
-    """Options: `file` holds the newest number; `each`: a micro-batch per number, else one for all that are new."""
+    """Options: `file` holds the newest number; `each`: one micro-batch for each number, else for all new ones."""
 
     @classmethod
     def name(cls) -> str:
@@ -53,7 +52,7 @@ class PositionsReader(DataSourceStreamReader):
         try:
             newest = int(Path(self._file).read_text())
         except FileNotFoundError:
-            return start  # the engine is going away
+            return start  # the engine is being closed
         return {NUMBER: min(newest, start[NUMBER] + 1) if self._each else max(newest, start[NUMBER])}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
@@ -63,4 +62,4 @@ class PositionsReader(DataSourceStreamReader):
         yield (partition.value,)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing to let go: the log keeps its own positions."""
+        """Nothing to do: positions are in the journal."""

@@ -14,7 +14,7 @@ from presage.columnar.processing_order import sorted_table
 from presage.errors import QueryWarning, error
 from presage.execution.local import LocalAnswer
 from presage.execution.spark.failures import explained
-from presage.execution.spark.tables import frame_of
+from presage.execution.spark.types import frame_of
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
@@ -30,12 +30,10 @@ def no_picture() -> Picture:
 
 
 class Result:
-    """A bounded result. Nothing runs until rows are asked for; they are computed once for pandas and Arrow.
+    """A bounded result. Nothing runs until rows are read; they are computed once for pandas and Arrow.
 
-    `frame` makes the rows on Spark; `here` says how they are made in this process, or None where Spark has to.
-    `remarks`: what a reader of the rows should know, records that were rejected when they were loaded for example."""
-
-    remarks: tuple[str, ...] = ()
+    `frame` computes the rows on Spark; `local` is their local execution, or None where Spark must run.
+    `remarks`: notes about the rows, for example on records that were rejected at loading."""
 
     def __init__(
         self,
@@ -46,11 +44,11 @@ class Result:
         partitions: Callable[[], int],
         span: Callable[[], tuple[int, int]] = lambda: (0, 0),
         picture: Callable[[], Picture] = no_picture,
-        here: Callable[[], LocalAnswer | None] = lambda: None,
+        local: Callable[[], LocalAnswer | None] = lambda: None,
     ) -> None:
         self._columns = columns
         self._frame = frame
-        self._here = here
+        self._local = local
         self._order = (TIME, SEQ, *order_columns(depth))
         self._explain = explain
         self._partitions = partitions
@@ -58,11 +56,12 @@ class Result:
         self._picture = picture
         self._table: pa.Table | None = None
         self._made: DataFrame | None = None
+        self.remarks: tuple[str, ...] = ()
         self.warnings: tuple[QueryWarning, ...] = ()
 
-    def warned(self, warnings: tuple[QueryWarning, ...]) -> Self:
-        """The same result, with what is to be told about the text of its query."""
-        self.warnings = warnings
+    def noted(self, remarks: tuple[str, ...], warnings: tuple[QueryWarning, ...] = ()) -> Self:
+        """The same result, with remarks on its rows and warnings about the text of its query."""
+        self.remarks, self.warnings = remarks, warnings
         return self
 
     @property
@@ -73,14 +72,14 @@ class Result:
     def df(self) -> DataFrame:
         """The rows as a Spark DataFrame, sorted in the order of emission."""
         rows = self._rows()
-        # By number: Spark does not tell names apart that differ only in case.
+        # Numbered columns: Spark does not distinguish names that differ only in case.
         numbers = {name: f"c{i}" for i, name in enumerate(rows.columns)}
         rows = rows.toDF(*numbers.values())
         low, high = self._span()
         slices = self._partitions()
         if slices > 1 and high > low:
-            # Slices of time, numbered in order: unlike a sort of Spark's own, this does not run the query twice to
-            # find its ranges. Timers may fire past the last event, so the outer slices are open.
+            # Slices of time as partitions, in order: Spark's own sort would run the query twice to find the ranges.
+            # Timers may fire after the last event, so the outer slices are open.
             width = -(-(high - low + 1) // slices)
             slice_of = F.floor((F.col(numbers[TIME]) - F.lit(low)) / F.lit(width))
             last = F.lit(slices - 1)
@@ -92,10 +91,10 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         if self._table is None:
-            here = self._here() if self._made is None else None
-            # Collected as it comes and sorted here: cheaper than a second shuffle.
+            local = self._local() if self._made is None else None
+            # Collected unsorted and sorted here: cheaper than a second shuffle.
             with explained():
-                table = sorted_table(self._rows().toArrow() if here is None else here.rows(), self._order)
+                table = sorted_table(self._rows().toArrow() if local is None else local.rows(), self._order)
             schema = pa.schema([(c.name, to_arrow(c.type)) for c in self._columns])
             self._table = table.select(self.columns).cast(schema)
         return self._table
@@ -104,8 +103,8 @@ class Result:
         return self.to_arrow().to_pandas()
 
     def explain(self) -> str:
-        here = self._here()
-        return self._explain() if here is None else f"{self._explain()}\n\n== Place ==\n{here.describe()}"
+        local = self._local()
+        return self._explain() if local is None else f"{self._explain()}\n\n== Place ==\n{local.describe()}"
 
     def picture(self) -> Picture:
         """The automata of MATCH_RECOGNIZE and the terms of PATTERN, drawn; `.svg` is the text of the picture."""
@@ -118,12 +117,12 @@ class Result:
         return int(self.to_arrow().num_rows)
 
     def __repr__(self) -> str:
-        told = "".join(f"; {remark}" for remark in self.remarks)
-        return f"Result({', '.join(f'{c.name} {c.type}' for c in self._columns)}){told}"
+        remarks = "".join(f"; {remark}" for remark in self.remarks)
+        return f"Result({', '.join(f'{c.name} {c.type}' for c in self._columns)}){remarks}"
 
     def _repr_html_(self) -> str:
-        told = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
-        return str(self.to_pandas().to_html(index=False, max_rows=50)) + told
+        remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
+        return str(self.to_pandas().to_html(index=False, max_rows=50)) + remarks
 
     def _rows(self) -> DataFrame:
         if self._made is None:
@@ -133,7 +132,7 @@ class Result:
 
 
 class TableResult(Result):
-    """A result that is known already: SHOW, DESCRIBE, EXPLAIN, rows of a deployed statement."""
+    """A result that is a table already: SHOW, DESCRIBE, EXPLAIN, rows of a deployed statement."""
 
     def __init__(
         self,
@@ -143,7 +142,7 @@ class TableResult(Result):
         explain: Callable[[], str] = lambda: "this statement reads the catalog",
         picture: Callable[[], Picture] = no_picture,
     ) -> None:
-        super().__init__(columns, self._unused, 0, explain, lambda: 1, picture=picture)
+        super().__init__(columns, lambda: self.df, 0, explain, lambda: 1, picture=picture)
         self._spark = spark
         self._table = table
 
@@ -161,12 +160,9 @@ class TableResult(Result):
     def df(self) -> DataFrame:
         return frame_of(self._spark(), self.to_arrow())
 
-    def _unused(self) -> DataFrame:
-        return self.df
-
 
 class PlanResult(TableResult):
-    """EXPLAIN: the lines of the plan as rows; people are shown its text, whose indentation says what is below what."""
+    """EXPLAIN: the lines of the plan as rows; displayed as a text, with its indentation."""
 
     def __repr__(self) -> str:
         return "\n".join(self.to_arrow()["plan"].to_pylist())

@@ -1,27 +1,35 @@
-"""The session profile: a local Spark session with settings for small and large event jobs."""
+"""Local Spark sessions of engines: their settings, their start, and how many engines use each."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
 from presage.errors import error
 from presage.execution.spark.jvm import launch, launch_now_if_wanted, launched, prepare_environment
-from presage.execution.spark.startup_notice import in_notebook
+from presage.logging import INFO, tell
 
-# What is not explained here is a default of ours that PySpark 4.3 was measured with.
+QUIET_SECONDS = 1.0
+NOTICE = "starting Spark: the first query of a process waits for it, a few seconds"
+
+T = TypeVar("T")
+
+# Settings without a comment are defaults that were measured with PySpark 4.3.
 PROFILE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Nothing of ours listens on the network.
+    # Nothing listens on the network.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
-    # Plans are small and known; re-planning between stages costs more than it finds.
+    # Plans are small; re-planning between stages costs more than it saves.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -29,7 +37,7 @@ PROFILE = {
     "spark.python.worker.reuse": "true",
     "spark.log.level": "ERROR",
     "spark.sql.artifact.isolation.enabled": "false",
-    # Spark's default forks a process for every file of a checkpoint. Ours is of one run, and one engine has a home.
+    # Spark's default forks a process for every file of a checkpoint. The checkpoint is that of one run of one engine.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
@@ -37,28 +45,22 @@ PROFILE = {
 }
 
 
-# Settings that only PySpark's own way to start a JVM hands on.
+# Settings that take effect only if PySpark starts the JVM itself.
 OF_THE_JVM = ("spark.driver.", "spark.jars", "spark.submit.")
 
 
-def running_session() -> SparkSession | None:
-    """The session that this process already has; it is used as it is."""
-    return SparkSession.getActiveSession()
-
-
 def is_remote(session: SparkSession) -> bool:
-    """Whether it talks to a server over Spark Connect. Known by the module's name: the client may not be installed."""
+    """Whether it is a session of Spark Connect. By the module's name: the client may not be installed."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
-# Sessions that engines have started, by application: how many engines use each of them.
+# By application: how many engines use a session that an engine has started.
 _users: dict[str, int] = {}
 _users_lock = threading.Lock()
 
 
 def use_session(session: SparkSession, ours: bool = False) -> str | None:
-    """Note that one more engine uses a session: a name to leave it by. None: no engine has started it, and none stops
-    it."""
+    """Count one more engine for a session; the name for `leave_session`. None: no engine started it, none stops it."""
     with _users_lock:
         name = str(session.conf.get("spark.app.id"))
         if not ours and name not in _users:
@@ -68,7 +70,7 @@ def use_session(session: SparkSession, ours: bool = False) -> str | None:
 
 
 def leave_session(session: SparkSession, name: str) -> None:
-    """Note that an engine is done with a session; the last one stops it."""
+    """Count one engine less for a session; the last one stops it."""
     with _users_lock:
         _users[name] -= 1
         last = _users[name] == 0
@@ -79,7 +81,7 @@ def leave_session(session: SparkSession, name: str) -> None:
 
 
 def start_session(settings: dict[str, str]) -> Future[SparkSession]:
-    """A session of our own that starts in the background; an error meets whoever asks for the result."""
+    """A local session that starts in the background; the future holds its error."""
     started: Future[SparkSession] = Future()
 
     def start() -> None:
@@ -88,7 +90,7 @@ def start_session(settings: dict[str, str]) -> Future[SparkSession]:
         except BaseException as failure:
             started.set_exception(failure)
 
-    # A daemon: an interrupted program does not wait for a session that nobody needs any more.
+    # A daemon: an interrupted program does not wait for the session.
     threading.Thread(target=start, name="presage-session", daemon=True).start()
     return started
 
@@ -97,12 +99,11 @@ def own_session(settings: dict[str, str] | None = None) -> SparkSession:
     """A local session with the profile; `settings` override it."""
     if os.environ.get("SPARK_REMOTE"):
         fix = "pass the session: Engine(spark=SparkSession.builder.getOrCreate()), or unset the variable"
-        raise error(
-            "UNSUPPORTED", what="a local session of the engine's own", where="while SPARK_REMOTE is set", fix=fix
-        )
+        what, where = "a local session of the engine's own", "while SPARK_REMOTE is set"
+        raise error("UNSUPPORTED", what=what, where=where, fix=fix)
     jvm = launched() or launch_now_if_wanted()
     if jvm is None and in_notebook() and not any(name.startswith(OF_THE_JVM) for name in settings or {}):
-        # Into a file: what a JVM says while it starts would fill the first cell.
+        # Quiet: the JVM's messages at its start would fill the first cell.
         jvm = launch(quiet=True)
     if jvm is None:
         prepare_environment()
@@ -115,3 +116,28 @@ def own_session(settings: dict[str, str] | None = None) -> SparkSession:
     if jvm is not None:
         jvm.connected()
     return session
+
+
+def wait_for(starting: Future[T]) -> T:
+    """The result of a start. If it takes long, the notice is logged, and shown on stderr in a terminal or notebook."""
+    try:
+        return starting.result(QUIET_SECONDS)
+    except NotYet:
+        if starting.done():
+            raise  # the start itself timed out
+    tell(INFO, "SPARK_STARTING", NOTICE)
+    # Only for the main thread: no user waits for the others.
+    if threading.current_thread() is threading.main_thread() and (in_notebook() or _is_terminal()):
+        sys.stderr.write(f"presage: {NOTICE} …\n")
+        sys.stderr.flush()
+    return starting.result()
+
+
+def in_notebook() -> bool:
+    """Whether this process runs the cells of a notebook, or of an IPython shell."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and shell.get_ipython() is not None
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()

@@ -9,16 +9,15 @@ from concurrent.futures import Future
 from pyspark.sql import SparkSession
 
 from presage.errors import error
-from presage.execution.spark.session import leave_session, running_session, start_session, use_session
-from presage.execution.spark.startup_notice import wait_for
+from presage.execution.spark.session import leave_session, start_session, use_session, wait_for
 
 
 class SessionHandle:
-    """`now` is the session if there is one already, without waiting for anything."""
+    """`now` is the session if there is one already; reading it does not wait."""
 
     def __init__(self, spark: SparkSession | None, settings: Mapping[str, str] | None) -> None:
         self.now = spark
-        self._name: str | None = None  # by which it leaves a session that an engine has started
+        self._name: str | None = None  # for `leave_session`, if an engine has started the session
         self._settings = dict(settings or {})
         self._starting: Future[SparkSession] | None = None
         self._left = False
@@ -34,7 +33,7 @@ class SessionHandle:
             if self.now is not None:
                 return self.now
             starting = self._started()
-        # Without the lock: whoever waits is told what for, also if another thread was here first.
+        # Without the lock: every waiting thread shows the notice.
         started = wait_for(starting)
         with self._lock:
             if self._left:
@@ -52,16 +51,16 @@ class SessionHandle:
                 self._started()
 
     def _use_running(self) -> None:
-        """A session that runs already is known to this thread, and perhaps to no other: it is used, and left alone."""
-        self.now = running_session()
+        """Use the active session, which Spark may know in this thread only; the engine does not stop it."""
+        self.now = SparkSession.getActiveSession()
         if self.now is not None:
             self._name = use_session(self.now)
 
     def leave(self) -> None:
-        """Be done with it; the last engine stops the one that an engine has started."""
+        """Release it; the last engine stops a session that an engine has started."""
         with self._lock:
             self._left = True
-            # One that is still starting is waited for: it would outlive the engine.
+            # Wait for a session that is still starting: it would outlive the engine.
             if self.now is None and self._starting is not None and self._starting.exception() is None:
                 self.now = self._starting.result()
                 self._name = use_session(self.now, ours=True)

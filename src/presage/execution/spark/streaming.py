@@ -1,10 +1,10 @@
-"""A Structured Streaming query whose source carries numbers only: each micro-batch calls a function on the driver.
+"""Tickers: a Structured Streaming query, or a thread, that calls a function on the driver in each micro-batch.
 
-What the numbers stand for (positions of the log) is read by the batch itself, so statements come and go without a
-restart. The source lives in a process of Spark's and knows the newest number from a small file.
+The query's source carries numbers only, which it reads from a small file. The function itself reads the log, so
+statements are deployed and stopped without a restart, and the query has no state.
 
-Over Spark Connect such a query would call its function on the server, where nobody has the log open: there a thread of
-this process calls it. Nothing depends on which of the two it is, as no state is kept in the query.
+Over Spark Connect such a query would call its function on the server, which does not have the log open. There a thread
+of this process calls it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ from presage.execution.spark.positions import SOURCE, register
 from presage.execution.spark.session import is_remote
 from presage.logging import WARNING, tell
 
-# How long a batch that failed waits for its next try.
-RETRY_SECONDS = 1.0
+RETRY_SECONDS = 1.0  # the pause after a batch that failed
 ATTEMPTS = 3  # to run a bounded query to its end
 
 
 class Ticker(Protocol):
-    """Calls `work` after each `tick`, or once for several; an exception of `work` is its `failure`, and tried again."""
+    """Calls `work` after each `tick`, or once for several. An exception of `work` is its `failure`, and retried."""
 
     @property
     def failure(self) -> Exception | None: ...
 
     def tick(self) -> None:
-        """Say that there may be something to do. Cheap, from any thread."""
+        """Request a call. Cheap, from any thread."""
 
     def stop(self) -> None:
-        """Wait for the batch that runs; none will follow."""
+        """Wait for the running batch; none follows."""
 
     @property
     def running(self) -> bool: ...
@@ -52,7 +51,7 @@ def start_ticker(spark: SparkSession, work: Callable[[], None]) -> Ticker:
 
 
 class _Retrying:
-    """Calls `work` and has `tick` called again a little later if it fails."""
+    """Calls `work`, and `tick` a second later if it fails."""
 
     def __init__(self, work: Callable[[], None], tick: Callable[[], None]) -> None:
         self._work = work
@@ -64,14 +63,9 @@ class _Retrying:
             self._work()
             self.failure = None
         except Exception as failure:
-            # A full disk, say: nothing is lost, and the query must not die of it.
+            # For example a full disk: nothing is lost, and the query must not end.
             if str(failure) != str(self.failure):
-                tell(
-                    WARNING,
-                    "BATCH_FAILED",
-                    "a batch of the live job failed and will be tried again: {why}",
-                    why=failure,
-                )
+                tell(WARNING, "BATCH_FAILED", "a batch of the live job failed and will be retried: {why}", why=failure)
             self.failure = failure
             again = threading.Timer(RETRY_SECONDS, self._tick)
             again.daemon = True
@@ -86,7 +80,7 @@ class ThreadTicker:
         self._news = threading.Event()
         self._stopped = False
         self.tick()
-        self._thread = threading.Thread(target=self._go_on, name="presage-batches", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="presage-batches", daemon=True)
         self._thread.start()
 
     @property
@@ -106,10 +100,10 @@ class ThreadTicker:
     def running(self) -> bool:
         return self._thread.is_alive()
 
-    def _go_on(self) -> None:
+    def _run(self) -> None:
         while True:
             self._news.wait()
-            # Before the work: what arrives during it is news again.
+            # Before the work: a tick during it causes another call.
             self._news.clear()
             if self._stopped:
                 return
@@ -125,7 +119,7 @@ class QueryTicker:
         self._busy = threading.RLock()  # held while a batch runs
         self._ended = False
         self._number = 0
-        # Of this run alone: what has happened is known from the journal, never from Spark's checkpoint.
+        # Temporary: progress is in the journal, never in Spark's checkpoint.
         self._folder = Path(tempfile.mkdtemp(prefix="presage-ticks-"))
         self._file = self._folder / "number"
         self.tick()
@@ -143,7 +137,7 @@ class QueryTicker:
 
     def stop(self) -> None:
         self._ended = True
-        # Spark interrupts the thread of a query that it ends, and with it the jobs that a batch has started there.
+        # Stopping a query interrupts its thread, and the jobs that a batch has started there.
         with self._busy:
             pass
         self._query.stop()
@@ -179,7 +173,7 @@ def start_positions(spark: SparkSession, folder: Path, work: Callable[[int], Non
 def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> None:
     """Call `work` with 1, 2, … count, each in a micro-batch of its own, and wait for the last.
 
-    A query that ends by itself, as when Spark could not start a worker in time, is begun again where it was.
+    A query that Spark ends, for example because a worker did not start in time, is restarted where it was.
     """
     if is_remote(spark):
         for number in range(1, count + 1):
@@ -208,14 +202,14 @@ def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> No
             raise failures[0]
         if finished.is_set():
             return
-    said = str(why).splitlines()[0] if str(why).strip() else "it gave no reason"
-    raise error("JOB_FAILED", what=f"its streaming query ended early, {ATTEMPTS} times ({said})") from why
+    reason = str(why).splitlines()[0] if str(why).strip() else "it gave no reason"
+    raise error("JOB_FAILED", what=f"its streaming query ended early, {ATTEMPTS} times ({reason})") from why
 
 
 def _run_until(
     spark: SparkSession, count: int, step: Callable[[int], None], finished: threading.Event
 ) -> Exception | None:
-    """Run a query over 1, 2, … count until that is finished or it ends; what ended it."""
+    """Run a query over 1, 2, … count until it is finished or ends; its exception."""
     with tempfile.TemporaryDirectory(prefix="presage-ticks-") as name:
         write_number(Path(name) / "number", count)
         query = start_positions(spark, Path(name), step, each=True)
@@ -229,7 +223,7 @@ def _run_until(
 
 
 def write_number(path: Path, number: int) -> None:
-    """Replace the file as a whole: its reader is another process."""
+    """Replace the file atomically: its reader is another process."""
     temporary = path.with_name("number.new")
     temporary.write_text(str(number))
     os.replace(temporary, path)

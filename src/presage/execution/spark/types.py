@@ -1,8 +1,11 @@
-"""Conversion between the language's types and Spark's; columns of other types are refused with the cast to use."""
+"""Conversion to Spark: of types, of Arrow tables; and back. A type without counterpart is an error with the cast."""
 
 from __future__ import annotations
 
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from presage.errors import PresageError, error
 from presage.model import types as t
@@ -26,13 +29,8 @@ _FROM_SPARK: dict[type[s.DataType], DataType] = {
     s.VarcharType: t.STRING,
     s.CharType: t.STRING,
 }
-# What to write instead of a type that the language does not have.
-_CASTS = {
-    s.DecimalType: "DOUBLE",
-    s.DateType: "TIMESTAMP",
-    s.TimestampNTZType: "TIMESTAMP",
-    s.BinaryType: "STRING",
-}
+# The cast for a type that the language does not have.
+_CASTS = {s.DecimalType: "DOUBLE", s.DateType: "TIMESTAMP", s.TimestampNTZType: "TIMESTAMP", s.BinaryType: "STRING"}
 
 
 def to_spark(data_type: DataType) -> s.DataType:
@@ -46,22 +44,16 @@ def to_spark(data_type: DataType) -> s.DataType:
 
 
 def from_spark(data_type: s.DataType, column: str) -> DataType:
-    """The type of a column, which is named in the error if the language has none for it."""
+    """The language's type of a column, or an error that names the column."""
     if isinstance(data_type, s.ArrayType):
         return ArrayOf(from_spark(data_type.elementType, f"{column}[ ]"))
     if isinstance(data_type, s.MapType):
         return MapOf(from_spark(data_type.keyType, f"{column}[ ]"), from_spark(data_type.valueType, f"{column}[ ]"))
     if isinstance(data_type, s.StructType):
         return StructOf(tuple((f.name, from_spark(f.dataType, f"{column}.{f.name}")) for f in data_type.fields))
-    found = _FROM_SPARK.get(type(data_type))
-    if found is None:
+    if type(data_type) not in _FROM_SPARK:
         raise _refused(data_type, column)
-    return found
-
-
-def from_spark_schema(schema: s.StructType) -> tuple[tuple[str, DataType], ...]:
-    """Names and types of a DataFrame's columns, in order."""
-    return tuple((f.name, from_spark(f.dataType, f.name)) for f in schema.fields)
+    return _FROM_SPARK[type(data_type)]
 
 
 def _refused(data_type: s.DataType, column: str) -> PresageError:
@@ -73,3 +65,11 @@ def _refused(data_type: s.DataType, column: str) -> PresageError:
         found=f"Spark's type {data_type.simpleString().upper()} has no counterpart",
         fix=f"cast it before: df.withColumn({top!r}, …) with CAST(… AS {target})" if target else "leave the column out",
     )
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame of an Arrow table. In one chunk: PySpark 4.3 takes a table whose first chunk is empty for empty.
+    Without rows by its schema: over Connect PySpark loses the columns of an empty table."""
+    if not table.num_rows:
+        return spark.createDataFrame([], from_arrow_schema(table.schema))
+    return spark.createDataFrame(table.combine_chunks())

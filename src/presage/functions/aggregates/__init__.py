@@ -23,8 +23,8 @@ from presage.functions.aggregates.aggregate import (
     aggregates,
     is_aggregate,
     register_aggregate,
+    resolve_aggregate,
 )
-from presage.functions.aggregates.resolve import resolve_aggregate
 
 __all__ = [
     "COUNTS_ONCE",

@@ -20,6 +20,7 @@ class Avg(AggregateFunction):
     distinct = COUNTS_ONCE
     numeric = True
     is_native = False
+    instead_of_several = "a condition is written as CASE in it: avg(CASE WHEN c THEN x END)"
 
     def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
         from presage.arrays.columns import with_nulls

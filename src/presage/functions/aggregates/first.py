@@ -33,7 +33,7 @@ class First(AggregateFunction):
         from pyspark.sql import functions as F
 
         # In a struct: a null is a value here, and not skipped.
-        return F.min_by(F.struct(value.alias("v")), place)["v"]
+        return (F.max_by if self.newest else F.min_by)(F.struct(value.alias("v")), place)["v"]
 
 
 register_aggregate(First())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from presage.functions.aggregates.aggregate import AggregateFunction, register_aggregate
-from presage.functions.aggregates.parts import SEQ, TIME, VALUE
+from presage.functions.aggregates.aggregate import register_aggregate
+from presage.functions.aggregates.first import First
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,27 +14,13 @@ if TYPE_CHECKING:
     from presage.arrays.columns import Values
 
 
-class Last(AggregateFunction):
+class Last(First):
     name = "last"
     says = "the value of the newest event, null too"
-    takes_events = True
-    ordered = True
     newest = True
 
     def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
         return engine.last(name, values)
-
-    def parts(self, integral: bool) -> tuple[str, ...]:
-        return (TIME, SEQ, VALUE)
-
-    def finish(self, merged: Any) -> pa.Array:
-        return merged.found[VALUE]
-
-    def catalyst(self, call: Any, value: Any, place: Any) -> Any:
-        from pyspark.sql import functions as F
-
-        # In a struct: a null is a value here, and not skipped.
-        return F.max_by(F.struct(value.alias("v")), place)["v"]
 
 
 register_aggregate(Last())

@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from presage.functions.aggregates.aggregate import IDLE, AggregateFunction, register_aggregate
+from presage.functions.aggregates.aggregate import register_aggregate
+from presage.functions.aggregates.min import Min
 from presage.functions.aggregates.parts import GREATEST_VALUE
-from presage.model.types import DataType, Scalar
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from presage.arrays.aggregate_engine import AggregateColumn, AggregateEngine
-    from presage.arrays.columns import Values
 
 
-class Max(AggregateFunction):
+class Max(Min):
     name = "max"
     says = "the greatest value"
-    distinct = IDLE  # the same with and without repetitions
-
-    def result(self, argument: DataType) -> DataType | str:
-        return argument if isinstance(argument, Scalar) else "a number, text, time or truth value"
-
-    def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
-        return engine.extreme(name, values, greatest=True)
-
-    def parts(self, integral: bool) -> tuple[str, ...]:
-        return (GREATEST_VALUE,)
-
-    def finish(self, merged: Any) -> pa.Array:
-        return merged.found[GREATEST_VALUE]
-
-    def catalyst(self, call: Any, value: Any, place: Any) -> Any:
-        return self.over(value)
-
-    def over(self, value: Any) -> Any:
-        from pyspark.sql import functions as F
-
-        return F.max(value)
+    greatest, part = True, GREATEST_VALUE
+    instead_of_several = "greatest(a, b) is the greatest of several values, without those that are null"
 
 
 register_aggregate(Max())

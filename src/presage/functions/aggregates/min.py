@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 class Min(AggregateFunction):
     name = "min"
     says = "the least value"
-    distinct = IDLE  # the same with and without repetitions
+    distinct = IDLE
+    greatest, part = False, LEAST
+    instead_of_several = "least(a, b) is the least of several values, without those that are null"
 
     def result(self, argument: DataType) -> DataType | str:
         return argument if isinstance(argument, Scalar) else "a number, text, time or truth value"
 
     def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
-        return engine.extreme(name, values, greatest=False)
+        return engine.extreme(name, values, self.greatest)
 
     def parts(self, integral: bool) -> tuple[str, ...]:
-        return (LEAST,)
+        return (self.part,)
 
     def finish(self, merged: Any) -> pa.Array:
-        return merged.found[LEAST]
+        return merged.found[self.part]
 
     def catalyst(self, call: Any, value: Any, place: Any) -> Any:
         return self.over(value)
@@ -38,7 +40,7 @@ class Min(AggregateFunction):
     def over(self, value: Any) -> Any:
         from pyspark.sql import functions as F
 
-        return F.min(value)
+        return (F.max if self.greatest else F.min)(value)
 
 
 register_aggregate(Min())

@@ -1,4 +1,4 @@
-"""Kinds of partial values: what a part of history delivers for an aggregate, so that parts merge to the whole."""
+"""Kinds of partial values of an aggregate: those of the parts of history merge to those of the whole."""
 
 from __future__ import annotations
 

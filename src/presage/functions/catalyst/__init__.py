@@ -1,8 +1,8 @@
 """Scalar functions as Catalyst columns.
 
-Most are Spark's own under the same name. The others are written so that they give the same under ANSI rules and
-without, in every time zone, and NULL where Spark would fail. Patterns, formats and units are constants that were
-checked before, so they cannot fail on a row. What takes a regular expression is computed by RE2, not by Catalyst.
+Most are Spark's own functions of the same name. The others are adapted: same result with and without ANSI mode and in
+every time zone, NULL where Spark would fail. Patterns, formats and units are constants, checked before, so that no row
+fails. Regular expressions are computed by RE2 in a UDF, not by Catalyst.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BUILDERS: dict[str, Builder] = {**NUMBERS, **TEXT, **TIME, **COLLECTIONS}
 
 
 def compile_function(call: FunctionCall, args: tuple[Column, ...]) -> Column:
-    """The column of a call whose arguments are compiled. Its name is one of the allow-list: binding made sure of it."""
+    """The column of a call with compiled arguments. Binding has checked the name against the allow-list."""
     constants = constants_of(call.args)
     check_constants(call.name, len(args), constants, call.span)
     entry = BY_NAME[call.name]

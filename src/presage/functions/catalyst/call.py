@@ -1,4 +1,4 @@
-"""One call of a scalar function, as its Catalyst compilers see it."""
+"""One call of a scalar function, for its Catalyst compiler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from presage.model.types import DataType
 
 @dataclass(frozen=True)
 class Call:
-    """`args` are compiled and of the types `types`; `constants` has the values of those that are constants."""
+    """`args` are compiled and have the types `types`; `constants` are the values of constant arguments, by place."""
 
     name: str
     args: tuple[Column, ...]
@@ -29,5 +29,5 @@ class Call:
 
 
 Builder = Callable[[Call], Column]
-# What a text or an array can be blown up to by one call (repeat, lpad, array_repeat …); past it the result is NULL.
+# The longest text or array that one call makes (repeat, lpad, array_repeat …); beyond it the result is NULL.
 MAX_REPEAT = 1_000_000

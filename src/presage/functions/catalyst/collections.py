@@ -1,4 +1,4 @@
-"""Functions of arrays, maps and structs that need more than Spark's function of the same name."""
+"""Functions of arrays, maps and structs that differ from Spark's function of the same name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _array_insert(call: Call) -> Column:
 
 
 def _size(call: Call) -> Column:
-    # Without ANSI rules Spark's size of NULL is -1.
+    # Without ANSI mode, Spark's size of NULL is -1.
     (x,) = call.args
     return F.when(x.isNotNull(), F.size(x))
 
@@ -39,7 +39,7 @@ def _entry(key: Column, value: Column) -> Column:
 
 
 def _map_of(entries: Column) -> Column:
-    """A map of an array of entries: of equal keys the last counts, null keys are left out. Spark would fail on both."""
+    """A map of an array of entries: the last of equal keys wins, null keys are dropped. Spark would fail on both."""
 
     def counts(entry: Column, index: Column) -> Column:
         later = F.slice(entries, index + 2, F.size(entries))
@@ -68,7 +68,7 @@ def _map_from_arrays(call: Call) -> Column:
 
 
 def _map_from_entries(call: Call) -> Column:
-    # Entries may be named as the user likes; by place they are key and value.
+    # The fields of entries may have any names; by position they are key and value.
     return _map_of(call.args[0].cast(to_spark(call.types[0])))
 
 
@@ -81,7 +81,7 @@ def _named_struct(call: Call) -> Column:
 
 
 COLLECTIONS: dict[str, Builder] = {
-    # Cast, because the elements of an empty array are "never null", which is no type of ours.
+    # The cast makes the elements of an empty array nullable, as in our types.
     "array": lambda c: F.array(*c.args).cast(to_spark(c.result)),
     "array_insert": _array_insert,
     "array_repeat": lambda c: F.array_repeat(c.args[0], bounded(c.args[1])),

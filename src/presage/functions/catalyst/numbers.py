@@ -1,4 +1,4 @@
-"""Functions of numbers and of NULL that need more than Spark's function of the same name."""
+"""Functions of numbers and of NULL that differ from Spark's function of the same name."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def _abs(call: Call) -> Column:
 
 
 def _whole(call: Call) -> Column:
-    """ceil and floor: an integer is its own. Past LONG Spark fails with ANSI rules, and gives the nearest without."""
+    """ceil and floor. Beyond LONG, Spark fails in ANSI mode, and returns the nearest LONG without it; here NULL."""
     (x,) = call.args
     if call.types[0] == t.LONG:
         return x
-    # NaN is greater than every number, so it is outside too.
+    # NaN is greater than every number, so out of range too.
     return F.call_function(call.name, F.when((x >= F.lit(-(2.0**63))) & (x < F.lit(2.0**63)), x))
 
 
@@ -36,14 +36,14 @@ def _round(call: Call) -> Column:
         return call.args[0]
     if scale < -19:
         return F.when(call.args[0].isNotNull(), F.lit(0).cast(to_spark(call.result)))
-    # Rounding up can pass the type's range, which fails under ANSI rules: a decimal is wide enough.
+    # Rounding up can overflow, which fails in ANSI mode: a decimal is wide enough.
     rounded = F.call_function(call.name, call.args[0].cast(s.DecimalType(20, 0)), F.lit(scale))
     return rounded.try_cast(to_spark(call.result))
 
 
 def _div(call: Call) -> Column:
     x, y = call.args
-    # The one quotient that overflows is the least LONG by -1; Spark has no try_ form of div.
+    # Only the least LONG by -1 overflows; Spark has no try_ form of div.
     divisor = F.when((y != 0) & (y != -1), y)
     return F.when(y == -1, negate(x, t.LONG)).otherwise(F.call_function("div", x, divisor))
 

@@ -1,4 +1,4 @@
-"""Sums of Spark that do not depend on the order of rows: integers as decimals, doubles in an order of their own."""
+"""Aggregates of doubles in Spark that do not depend on the order of rows: over the sorted values of a group."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ from pyspark.sql import functions as F
 from presage.plan.expr import AggregateCall
 
 
-def whole_sum(call: AggregateCall, value: Column) -> Column:
-    """Of whole numbers, as a decimal, which is wide enough for all of them."""
-    return (F.sum_distinct if call.distinct else F.sum)(value.cast("decimal(19,0)"))
-
-
 def sorted_doubles(call: AggregateCall, value: Column) -> Column:
-    """The values of a group, as doubles, in an order of their own: beside aggregates that cannot be made of parts."""
+    """The values of a group as sorted doubles, for aggregates that cannot be merged from parts."""
     return F.sort_array((F.collect_set if call.distinct else F.collect_list)(value.cast("double")))
 
 
@@ -30,6 +25,6 @@ def deviation(values: Column) -> Column:
     def squares(middle: Column) -> Column:
         return F.aggregate(values, F.lit(0.0), lambda added, x: added + (x - middle) * (x - middle))
 
-    # In a list of one: the mean is computed once, not for every value.
+    # Inside of an array of one, the mean is computed once, not for every value.
     squared = F.transform(F.array(mean(values)), squares)[0]
     return F.when(F.size(values) > 1, F.sqrt(squared / (F.size(values) - 1)))

@@ -1,4 +1,4 @@
-"""Functions of texts that need more than Spark's function of the same name."""
+"""Functions of texts that differ from Spark's function of the same name."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def bounded(count: Column) -> Column:
 
 
 def _bytes(call: Call) -> tuple[Column, ...]:
-    """The text's bytes in UTF-8, asked for outright: under ANSI rules Spark does not convert by itself everywhere."""
+    """The text's bytes in UTF-8, by an explicit cast: in ANSI mode Spark does not always cast implicitly."""
     return (call.args[0].cast(s.BinaryType()), *call.args[1:])
 
 
 def _repeat(call: Call) -> Column:
     text, count = call.args
-    # Bounded in the size of the result, not only in the count.
+    # Bounds the size of the result, not only the count.
     fits = F.length(text).cast(s.LongType()) * F.greatest(count, F.lit(0)).cast(s.LongType()) <= MAX_REPEAT
     return F.call_function("repeat", text, F.when(fits, count))
 
@@ -32,7 +32,7 @@ def _pad(call: Call) -> Column:
 
 
 def _base64(call: Call) -> Column:
-    # A setting of the session breaks long results into lines.
+    # A session setting may break long results into lines.
     return F.translate(F.base64(*_bytes(call)), "\r\n", "")
 
 
@@ -48,7 +48,7 @@ def _elt(call: Call) -> Column:
 
 def _parse_url(call: Call) -> Column:
     address, part, *key = call.args
-    # Spark puts the key into a regular expression as it is; quoted, it can neither fail nor match more than itself.
+    # Spark inserts the key into a regular expression: quoted, it cannot fail, and matches only itself.
     quoted = [F.concat(F.lit(r"\Q"), F.replace(k, F.lit(r"\E"), F.lit("")), F.lit(r"\E")) for k in key]
     return F.try_parse_url(address, part, *quoted)
 

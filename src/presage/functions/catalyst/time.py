@@ -1,4 +1,4 @@
-"""Functions of time, in UTC whatever the session's zone; Spark's DATE never leaves: it becomes a TIMESTAMP at 00:00."""
+"""Functions of time, in UTC for every session time zone. A DATE of Spark becomes a TIMESTAMP at 00:00."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from presage.execution.spark import utc_time as clock
 from presage.functions.catalyst.call import Builder, Call
 from presage.functions.catalyst.time_text import DEFAULT_FORMAT, print_time
 from presage.model import types as t
-from presage.plan.time_format import ZONE_LETTERS, Letters, parse_format
-from presage.plan.time_units import DATE_UNITS, TIME_UNITS, WEEKDAYS
+from presage.plan.time_format import DATE_UNITS, TIME_UNITS, WEEKDAYS, ZONE_LETTERS, Letters, parse_format
 
 _WIDTHS = {"day": clock.DAY, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "millisecond": 1_000}
 # Weeks start on Monday; 1970-01-05 was one.
 _WEEK, _MONDAY = 7 * clock.DAY, 4 * clock.DAY
-# Ten thousand years: days and months past it leave the calendar of Spark, which fails there.
+# Ten thousand years: Spark's calendar fails beyond.
 _MAX_DAYS, _MAX_MONTHS = 3_650_000, 120_000
 
 
@@ -53,7 +52,7 @@ def _parsed(call: Call) -> Column:
     text = call.args[0]
     parts = parse_format(pattern)
     if not any(isinstance(p, Letters) and p.letter in ZONE_LETTERS for p in parts):
-        # A text without a zone would be read in the session's: it gets one.
+        # A text without a zone would be read in that of the session: append UTC.
         text, pattern = F.concat(text, F.lit(" Z")), f"{pattern} XXX"
     return F.try_to_timestamp(text, F.lit(pattern)).cast(s.TimestampType())
 

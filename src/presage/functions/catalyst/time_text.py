@@ -1,4 +1,4 @@
-"""A timestamp as text in UTC, by a checked pattern: Spark's date_format has no form without a zone."""
+"""Formatting of timestamps in UTC by a checked pattern. Spark's date_format always uses the session's zone."""
 
 from __future__ import annotations
 
@@ -11,18 +11,8 @@ from presage.plan.time_format import Letters, parse_format
 
 DEFAULT_FORMAT = "yyyy-MM-dd HH:mm:ss"
 _MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 )
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ZONES = {"V": "UTC", "X": "Z", "Z": "+0000"}
@@ -30,7 +20,7 @@ _ZONES = {"V": "UTC", "X": "Z", "Z": "+0000"}
 
 def print_time(timestamp: Column, pattern: str) -> Column:
     parts = [F.lit(p) if isinstance(p, str) else _field(timestamp, p) for p in parse_format(pattern)]
-    # The first part makes the result NULL for NULL where the pattern has no field at all.
+    # The first part makes the result NULL for NULL, even if the pattern has no field.
     return F.concat(F.when(timestamp.isNotNull(), F.lit("")), *parts)
 
 
@@ -90,5 +80,5 @@ def _word(words: tuple[str, ...], index: Column) -> Column:
 
 def _digits(number: Column, width: int) -> Column:
     text = number.cast(s.StringType())
-    # lpad cuts what is longer.
+    # lpad would truncate longer texts.
     return text if width == 1 else F.when(F.length(text) < width, F.lpad(text, width, "0")).otherwise(text)

@@ -1,4 +1,4 @@
-"""Scalar functions as kernels over vectors; None for what only Spark computes exactly."""
+"""Scalar functions as kernels over vectors."""
 
 from __future__ import annotations
 
@@ -16,5 +16,6 @@ BUILDERS: dict[str, Builder] = {**NUMBERS, **TEXT, **PATTERNS, **TIME, **ARRAYS,
 
 
 def compile_function(call: FunctionCall) -> Kernel | None:
+    """The kernel of a call; None if only Spark computes it exactly."""
     builder = BUILDERS.get(call.name) or BY_NAME[call.name].columnar
     return builder(call) if builder else None

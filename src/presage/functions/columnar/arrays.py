@@ -1,4 +1,4 @@
-"""Kernels of functions of arrays, over the elements of all rows at once."""
+"""Kernels of array functions, over the elements of all rows at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.columnar.access import element_at_place, value_at_key
-from presage.columnar.concatenation import concatenated
+from presage.columnar.arithmetic import concatenated
 from presage.columnar.distinct import per_distinct
 from presage.columnar.lists import Unfolded, fold
 from presage.columnar.logic import is_true
@@ -40,21 +40,20 @@ def _element(call: FunctionCall) -> DataType:
     return array.element
 
 
-def _size(x: Vector) -> Vector:
-    assert isinstance(x, Cells)
+def _size(x: Cells) -> Vector:
     _, sizes, valid = slots_of(x.array)
     return Flat(sizes.astype(np.int32), valid)
 
 
-# -- asking for elements --------------------------------------------------------------------------------
+# -- search of elements ---------------------------------------------------------------------------------
 
 
-def _hits(call: FunctionCall) -> Callable[[Vector, Vector], tuple[Unfolded, Flat, int]]:
-    """The elements, and for each whether it equals the row's value."""
+def _hits(call: FunctionCall) -> Callable[..., tuple[Unfolded, Flat, int]]:
+    """The elements, and whether each equals the value of its row."""
     element = _element(call)
     equal = compare("=", element)
 
-    def run(array: Vector, value: Vector) -> tuple[Unfolded, Flat, int]:
+    def run(array: Cells, value: Vector) -> tuple[Unfolded, Flat, int]:
         rows = joint_length(array, value)
         lists = Unfolded(array, rows)
         found = equal(from_arrow(lists.taken(), element), take(value, lists.owners))
@@ -68,7 +67,7 @@ def _hits(call: FunctionCall) -> Callable[[Vector, Vector], tuple[Unfolded, Flat
 def _array_contains(call: FunctionCall) -> Kernel:
     hits = _hits(call)
 
-    def run(array: Vector, value: Vector) -> Vector:
+    def run(array: Cells, value: Vector) -> Vector:
         lists, equal, rows = hits(array, value)
         found = np.bincount(lists.owners[is_true(equal)], minlength=rows) > 0
         given = both_valid(lists.valid, value.valid)
@@ -83,12 +82,12 @@ def _array_contains(call: FunctionCall) -> Kernel:
 def _array_position(call: FunctionCall) -> Kernel:
     hits = _hits(call)
 
-    def run(array: Vector, value: Vector) -> Vector:
+    def run(array: Cells, value: Vector) -> Vector:
         lists, equal, rows = hits(array, value)
         first = np.concatenate((np.zeros(1, np.int64), np.cumsum(lists.sizes)))[:-1]
         at = np.flatnonzero(is_true(equal))[::-1]
         found = np.zeros(rows, np.int64)
-        # Backwards, so that the first hit is written last.
+        # In reverse order, so that the first hit is written last.
         found[lists.owners[at]] = at - first[lists.owners[at]] + 1
         return Flat(found, both_valid(lists.valid, value.valid))
 
@@ -98,7 +97,7 @@ def _array_position(call: FunctionCall) -> Kernel:
 def _array_remove(call: FunctionCall) -> Kernel:
     hits = _hits(call)
 
-    def run(array: Vector, value: Vector) -> Vector:
+    def run(array: Cells, value: Vector) -> Vector:
         lists, equal, rows = hits(array, value)
         return _kept(lists, ~is_true(equal), rows, both_valid(lists.valid, value.valid), call.type)
 
@@ -117,23 +116,21 @@ def _element_at(call: FunctionCall) -> Kernel:
         return value_at_key(call.args[0].type)
     from_start = element_at_place(call.type)
 
-    def run(array: Vector, place: Vector) -> Vector:
-        assert isinstance(array, Cells)
-        assert isinstance(place, Flat)
+    def run(array: Cells, place: Flat) -> Vector:
         places = place.values.astype(np.int64)
         size = np.broadcast_to(slots_of(array.array)[1], joint_length(array, place))
-        # From 1, or from the end below zero; 0 lies outside.
+        # From 1, or negative from the end; 0 is outside.
         index = np.where(places > 0, places - 1, np.where(places < 0, size + places, -1))
         return from_start(array, Flat(index, place.valid))
 
     return run
 
 
-# -- arrays of arrays' elements -------------------------------------------------------------------------
+# -- new arrays of the elements -------------------------------------------------------------------------
 
 
-def _array_compact(call: FunctionCall) -> Kernel:
-    def run(array: Vector) -> Vector:
+def _array_compact(call: FunctionCall) -> Callable[..., Cells]:
+    def run(array: Cells) -> Cells:
         lists = Unfolded(array, len(array))
         keep = lists.taken().is_valid().to_numpy(zero_copy_only=False)
         return _kept(lists, keep, len(array), lists.valid, call.type)
@@ -146,10 +143,8 @@ def _array_join(call: FunctionCall) -> Kernel | None:
         return None
     compact = _array_compact(FunctionCall(call.args[0].type, "array_compact", call.args[:1]))
 
-    def run(array: Vector, separator: Vector) -> Vector:
-        texts, between = compact(array), separator
-        assert isinstance(texts, Cells)
-        assert isinstance(between, Cells)
+    def run(array: Cells, between: Cells) -> Vector:
+        texts = compact(array)
         if len(texts) == len(between):
             return Cells(pc.binary_join(texts.array, between.array))
         if len(between) == 1:
@@ -168,7 +163,7 @@ def _sorted(nulls_last: bool) -> Builder:
             if getattr(flag, "value", None) not in (True, False):
                 return None
 
-        def run(array: Vector, *_: Vector) -> Vector:
+        def run(array: Cells, *_: Vector) -> Vector:
             lists = Unfolded(array, len(array))
             ranks = order_ranks(lists.taken())
             if nulls_last:
@@ -183,17 +178,17 @@ def _sorted(nulls_last: bool) -> Builder:
 
 
 def _best(least: bool) -> Builder:
-    """array_min and array_max: of what is not NULL."""
+    """array_min and array_max, which ignore NULLs."""
 
     def build(call: FunctionCall) -> Kernel:
-        def run(array: Vector) -> Vector:
+        def run(array: Cells) -> Vector:
             lists = Unfolded(array, len(array))
             ranks = order_ranks(lists.taken())
             given = np.flatnonzero(ranks >= 0)
             wanted = -ranks[given] if least else ranks[given]
             order = given[np.lexsort((-given, wanted, lists.owners[given]))]
             found = np.full(len(array), -1, np.int64)
-            # What each row wants is written last: of equal ones the first, which 0.0 and -0.0 are.
+            # The result of each row is written last; of equal ones (0.0 and -0.0) the first.
             found[lists.owners[order]] = lists.places[order]
             return take(from_arrow(lists.elements, call.type), found)
 
@@ -206,7 +201,7 @@ def _reverse(call: FunctionCall) -> Kernel:
     if call.type == t.STRING:
         return per_distinct(lambda text: text[::-1], (t.STRING,), t.STRING)
 
-    def run(array: Vector) -> Vector:
+    def run(array: Cells) -> Vector:
         lists = Unfolded(array, len(array))
         order = np.lexsort((-lists.places, lists.owners))
         elements = lists.elements.take(pa.array(lists.places[order]))
@@ -216,9 +211,7 @@ def _reverse(call: FunctionCall) -> Kernel:
 
 
 def _slice(call: FunctionCall) -> Kernel:
-    def run(array: Vector, start: Vector, length: Vector) -> Vector:
-        assert isinstance(start, Flat)
-        assert isinstance(length, Flat)
+    def run(array: Cells, start: Flat, length: Flat) -> Vector:
         rows = joint_length(array, start, length)
         lists = Unfolded(array, rows)
         place, count = (np.broadcast_to(v.values, rows).astype(np.int64) for v in (start, length))
@@ -233,10 +226,10 @@ def _slice(call: FunctionCall) -> Kernel:
     return run
 
 
-def array_of(call: FunctionCall) -> Kernel:
+def array_of(call: FunctionCall) -> Callable[..., Cells]:
     element = call.type.element  # type: ignore[attr-defined]
 
-    def run(*values: Vector) -> Vector:
+    def run(*values: Vector) -> Cells:
         rows, width = joint_length(*values), len(values)
         parts = [to_array(v, element, rows) for v in values]
         joined = pa.concat_arrays(parts) if parts else pa.array([], to_arrow(element))
@@ -247,8 +240,7 @@ def array_of(call: FunctionCall) -> Kernel:
 
 
 def _array_repeat(call: FunctionCall) -> Kernel:
-    def run(value: Vector, count: Vector) -> Vector:
-        assert isinstance(count, Flat)
+    def run(value: Vector, count: Flat) -> Vector:
         rows = joint_length(value, count)
         fits = np.broadcast_to(count.values <= MAX_REPEAT, rows)
         valid = np.broadcast_to(fits if count.valid is None else fits & count.valid, rows)
@@ -261,14 +253,14 @@ def _array_repeat(call: FunctionCall) -> Kernel:
 
 
 def _joined(call: FunctionCall) -> Kernel:
-    """Arrays one after the other; NULL if one is."""
+    """Concatenation of arrays; NULL if one is NULL."""
 
-    def run(*arrays: Vector) -> Vector:
+    def run(*arrays: Cells) -> Vector:
         rows = joint_length(*arrays)
         parts = [Unfolded(array, rows) for array in arrays]
         owners = np.concatenate([part.owners for part in parts])
         elements = pa.concat_arrays([part.taken() for part in parts])
-        # A stable order by row keeps the arrays' own order within it.
+        # The stable sort by row keeps the order of the arrays.
         order = np.argsort(owners, kind="stable")
         valid: Bools | None = None
         for part in parts:
@@ -295,7 +287,7 @@ def _with_element(at_end: bool) -> Builder:
 
 
 def _flatten(call: FunctionCall) -> Kernel:
-    def run(array: Vector) -> Vector:
+    def run(array: Cells) -> Vector:
         rows = len(array)
         outer = Unfolded(array, rows)
         inner = Cells(outer.taken())

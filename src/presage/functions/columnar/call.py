@@ -12,9 +12,9 @@ from presage.plan.constants import NOT_CONSTANT, constant_value
 from presage.plan.expr import FunctionCall
 
 Kernel = Callable[..., Vector]
-# None if the call's types or constants are among those that only Spark computes exactly.
+# None if only Spark computes a call with these types or constants exactly.
 Builder = Callable[[FunctionCall], Kernel | None]
-# What a text or an array can be blown up to by one call; past it the result is NULL.
+# The longest text or array that one call makes; beyond it the result is NULL.
 MAX_REPEAT = 1_000_000
 
 
@@ -28,5 +28,5 @@ def constant_of(call: FunctionCall, index: int, otherwise: Any = NOT_CONSTANT) -
 
 
 def by_value(function: Callable[..., Any]) -> Builder:
-    """Of a function of single values, NULL for NULL."""
+    """The kernel of a function of single values; NULL for NULL."""
     return lambda call: per_distinct(function, types_of(call), call.type)

@@ -1,4 +1,4 @@
-"""Kernels of functions of maps and structs, over the entries of all rows at once."""
+"""Kernels of map and struct functions, over the entries of all rows at once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from presage.plan.expr import FunctionCall
 def _map_part(call: FunctionCall) -> Kernel:
     wanted = to_arrow(call.type)
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells) -> Vector:
         array = x.array
         if call.name == "map_entries":
             part = pa.StructArray.from_arrays([array.keys, array.items], fields=list(wanted.value_type))
@@ -40,7 +39,7 @@ def _map_contains_key(call: FunctionCall) -> Kernel:
 
 
 def _map_of(keys: pa.Array, values: pa.Array, owners: Ints, rows: int, valid: Bools | None, result: DataType) -> Cells:
-    """Of entries in the order of their rows: of equal keys the last counts, NULL keys are left out."""
+    """Maps of entries in the order of their rows: the last of equal keys wins, NULL keys are dropped."""
     ranks = order_ranks(keys)
     pairs = owners * (int(ranks.max(initial=0)) + 2) + ranks + 1
     last = len(pairs) - 1 - np.unique(pairs[::-1], return_index=True)[1]
@@ -67,7 +66,7 @@ def _map(call: FunctionCall) -> Kernel:
 
 
 def _map_from_arrays(call: FunctionCall) -> Kernel:
-    def run(keys: Vector, values: Vector) -> Vector:
+    def run(keys: Cells, values: Cells) -> Vector:
         rows = joint_length(keys, values)
         left, right = Unfolded(keys, rows), Unfolded(values, rows)
         valid = both_valid(both_valid(left.valid, right.valid), left.sizes == right.sizes)
@@ -80,24 +79,18 @@ def _map_from_arrays(call: FunctionCall) -> Kernel:
 
 
 def _map_concat(call: FunctionCall) -> Kernel:
-    def run(*maps: Vector) -> Vector:
+    def run(*maps: Cells) -> Vector:
         rows = joint_length(*maps)
-        keys = [Unfolded(m, rows, m.array.keys) for m in maps]  # type: ignore[union-attr]
-        items = [Unfolded(m, rows, m.array.items) for m in maps]  # type: ignore[union-attr]
+        keys = [Unfolded(m, rows, m.array.keys) for m in maps]
+        items = [Unfolded(m, rows, m.array.items) for m in maps]
         owners = np.concatenate([part.owners for part in keys])
         order = np.argsort(owners, kind="stable")
         valid: Bools | None = None
         for part in keys:
             valid = both_valid(valid, part.valid)
         chosen = pa.array(order)
-        return _map_of(
-            pa.concat_arrays([part.taken() for part in keys]).take(chosen),
-            pa.concat_arrays([part.taken() for part in items]).take(chosen),
-            owners[order],
-            rows,
-            valid,
-            call.type,
-        )
+        joined, values = (pa.concat_arrays([part.taken() for part in parts]).take(chosen) for parts in (keys, items))
+        return _map_of(joined, values, owners[order], rows, valid, call.type)
 
     return run
 

@@ -1,4 +1,4 @@
-"""Kernels of functions of numbers, and of NULL: those that give Java's result to the last bit."""
+"""Kernels of functions of numbers and of NULL that equal Java's result to the last bit."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from presage.model import types as t
 from presage.plan.expr import FunctionCall
 
 _EXACT = decimal.Context(prec=800)
-# sin, tan, cbrt … are missing on purpose: Java's last bit differs from that of NumPy and of the C library.
+# sin, tan, cbrt … are missing on purpose: Java differs from NumPy and the C library in the last bit.
 
 
 def _of_double(function: Callable[[Numbers], Numbers]) -> Builder:
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         with np.errstate(all="ignore"):
             return Flat(function(x.values), x.valid)
 
@@ -34,8 +33,7 @@ def _of_double(function: Callable[[Numbers], Numbers]) -> Builder:
 def _abs(call: FunctionCall) -> Kernel:
     opposite = negate(call.type)
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         if call.type == t.DOUBLE:
             return Flat(np.abs(x.values), x.valid)
         return choose(x.values < 0, opposite(x), x, call.type)
@@ -44,14 +42,13 @@ def _abs(call: FunctionCall) -> Kernel:
 
 
 def _whole(function: np.ufunc) -> Builder:
-    """ceil and floor: an integer is its own; NULL past LONG."""
+    """ceil and floor; NULL beyond LONG."""
 
     def build(call: FunctionCall) -> Kernel:
         if call.args[0].type != t.DOUBLE:
             return lambda x: x
 
-        def run(x: Vector) -> Vector:
-            assert isinstance(x, Flat)
+        def run(x: Flat) -> Vector:
             inside = (x.values >= -(2.0**63)) & (x.values < 2.0**63)
             with np.errstate(invalid="ignore"):
                 values = function(x.values).astype(np.int64)
@@ -68,7 +65,7 @@ def _round(mode: str) -> Builder:
         if not isinstance(scale, int):
             return None
         if call.type == t.DOUBLE:
-            # Below zero the result can hang on digits that Java 17 and 19 write differently.
+            # For negative scales the result may depend on digits that Java 17 and 19 print differently.
             return per_distinct(lambda x: _rounded(x, scale, mode), (t.DOUBLE,), t.DOUBLE) if scale >= 0 else None
         if scale >= 0:
             return _first
@@ -89,7 +86,7 @@ def _round(mode: str) -> Builder:
 
 
 def _rounded(x: float, scale: int, mode: str) -> float:
-    """Of the shortest text that reads as x, as Java rounds it. A decimal has no -0.0."""
+    """Rounds the shortest decimal text of x, as Java does. A decimal has no -0.0."""
     if not math.isfinite(x):
         return x
     digits = decimal.Decimal(repr(x))
@@ -103,7 +100,7 @@ def _first(x: Vector, *rest: Vector) -> Vector:
 
 
 def _extreme(op: str) -> Builder:
-    """greatest and least of what is not NULL; of equal ones the first."""
+    """greatest and least, which ignore NULLs; of equal values the first."""
 
     def build(call: FunctionCall) -> Kernel:
         better = compare(op, call.type)
@@ -124,11 +121,10 @@ def _extreme(op: str) -> Builder:
     return build
 
 
-def _logarithm(function: Callable[[Numbers], Numbers]) -> Builder:
-    """NULL unless x > 0; NaN is greater."""
+def _logarithm(function: Callable[[Numbers], Numbers]) -> Callable[[FunctionCall], Callable[..., Flat]]:
+    """NULL unless x > 0; NaN counts as greater."""
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Flat:
         above = ~(x.values <= 0)
         return Flat(function(x.values), x.valid if above.all() else both_valid(x.valid, above))
 
@@ -141,15 +137,12 @@ def _log2(x: Numbers) -> Numbers:
 
 
 def _log(call: FunctionCall) -> Kernel | None:
-    if len(call.args) == 1:
-        return _logarithm(log)(call)
     of = _logarithm(log)(call)
-    assert of is not None
+    if len(call.args) == 1:
+        return of
 
-    def run(base: Vector, x: Vector) -> Vector:
+    def run(base: Flat, x: Flat) -> Flat:
         a, b = of(x), of(base)
-        assert isinstance(a, Flat)
-        assert isinstance(b, Flat)
         with np.errstate(all="ignore"):
             return Flat(a.values / b.values, both_valid(a.valid, b.valid))
 
@@ -157,7 +150,7 @@ def _log(call: FunctionCall) -> Kernel | None:
 
 
 def _power(call: FunctionCall) -> Kernel | None:
-    """Of exponents for which Java has a way of its own; the others are Spark's."""
+    """For exponents that Java treats as special cases; Spark computes the others."""
     exponent = constant_of(call, 1)
     function = _POWERS.get(exponent) if isinstance(exponent, float) else None
     if function is None:
@@ -185,12 +178,10 @@ def _pmod(call: FunctionCall) -> Kernel | None:
     rest = compute("%", call.type)
     dtype = DTYPES[call.type]
 
-    def run(a: Vector, b: Vector) -> Vector:
+    def run(a: Flat, b: Flat) -> Flat:
         found = rest(a, b)
-        assert isinstance(found, Flat)
-        assert isinstance(b, Flat)
         r, n = found.values.astype(dtype), b.values
-        # (r + n) % n with the wrapping sum that Java has; no rest of -1 is below zero.
+        # (r + n) % n with Java's wrapping sum; the remainder by -1 is never negative.
         with np.errstate(all="ignore"):
             moved = np.fmod(r + n, np.where((n == 0) | (n == -1), 1, n))
         return Flat(np.where(r < 0, moved, r).astype(dtype), found.valid)
@@ -198,12 +189,10 @@ def _pmod(call: FunctionCall) -> Kernel | None:
     return run
 
 
-def _div(a: Vector, b: Vector) -> Vector:
-    assert isinstance(a, Flat)
-    assert isinstance(b, Flat)
+def _div(a: Flat, b: Flat) -> Vector:
     x, y = np.broadcast_arrays(a.values, b.values)
     safe = np.where((y == 0) | (y == -1), 1, y)
-    # Towards zero, by the rest that has the dividend's sign: NumPy's own division goes down.
+    # Rounds towards zero, by the remainder with the dividend's sign: NumPy's division rounds down.
     quotient = (x - np.fmod(x, safe)) // safe
     values = np.where(y == -1, np.negative(x), quotient)
     fits = (y != 0) & ~((y == -1) & (x == LEAST[t.LONG]))
@@ -235,11 +224,10 @@ def _if(call: FunctionCall) -> Kernel:
 
 
 def _nvl2(call: FunctionCall) -> Kernel:
-    return lambda asked, yes, no: yes if asked.valid is None else choose(asked.valid, yes, no, call.type)
+    return lambda tested, yes, no: yes if tested.valid is None else choose(tested.valid, yes, no, call.type)
 
 
-def _nullifzero(x: Vector) -> Vector:
-    assert isinstance(x, Flat)
+def _nullifzero(x: Flat) -> Vector:
     return Flat(x.values, both_valid(x.valid, nonzero(x.values)))
 
 
@@ -248,14 +236,12 @@ def _zeroifnull(call: FunctionCall) -> Kernel:
     return lambda x: first_valid(call.type)(x, zero)
 
 
-def _isnan(x: Vector) -> Vector:
-    assert isinstance(x, Flat)
+def _isnan(x: Flat) -> Vector:
     found: Bools = x.values != x.values
     return Flat(found if x.valid is None else found & x.valid)
 
 
-def _nanvl(a: Vector, b: Vector) -> Vector:
-    assert isinstance(a, Flat)
+def _nanvl(a: Flat, b: Vector) -> Vector:
     return choose(a.values == a.values if a.valid is None else (a.values == a.values) | ~a.valid, a, b, t.DOUBLE)
 
 
@@ -266,9 +252,7 @@ def _shift(function: Callable[[Numbers, Numbers], Numbers]) -> Builder:
         bits = 64 if call.type == t.LONG else 32
         dtype = DTYPES[call.type]
 
-        def run(x: Vector, count: Vector) -> Vector:
-            assert isinstance(x, Flat)
-            assert isinstance(count, Flat)
+        def run(x: Flat, count: Flat) -> Vector:
             values = function(x.values, (count.values & (bits - 1)).astype(dtype))
             return Flat(values.astype(dtype), both_valid(x.valid, count.valid))
 

@@ -1,4 +1,4 @@
-"""Kernels of functions that take a regular expression, by RE2: their time is in proportion to the texts."""
+"""Kernels of functions with a regular expression, by RE2, in time linear in the texts."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from presage.plan.regex import read_regex, read_replacement
 from presage.plan.regex_classes import RegexError
 from presage.plan.regex_tree import Regex
 
-# Texts of one call into Arrow, which nothing can interrupt.
+# Texts per call of Arrow, which cannot be interrupted.
 TEXTS_PER_CALL = 1 << 14
-# Where all matches of a pattern that may be empty, or that ends with $, are wanted: a longer text gives NULL.
+# The longest text for all matches of a pattern that may be empty or ends with $; beyond it the result is NULL.
 MOST_CHARACTERS = 1 << 16
 _BEFORE = "(?P<before>(?s:.*?))"
-# Characters that Unicode keeps for programs: those that no text has are put around matches.
+# Unicode noncharacters: those that occur in no text of a batch delimit matches.
 _MARKS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
 _GROUPS_OF_A_REWRITE = 9
 
 
 class Match(NamedTuple):
-    before: str  # since the match before it
+    before: str  # the text since the previous match
     whole: str
-    groups: tuple[str, ...]  # those that are wanted; empty for one that took no part
+    groups: tuple[str, ...]  # the wanted groups; empty text for one that did not match
 
 
-Found = tuple[list[Match], str]  # the matches of a text, and what follows the last
+Found = tuple[list[Match], str]  # the matches of a text, and the text after the last
 
 
 class Matcher:
-    """Finds a pattern in texts. `groups`: the numbers of those that are wanted, 0 for the whole match."""
+    """Finds a pattern in texts. `groups`: the numbers of the wanted groups, 0 for the whole match."""
 
     def __init__(self, regex: Regex, groups: Sequence[int] = ()) -> None:
         self._regex = regex
@@ -49,7 +49,7 @@ class Matcher:
         self._wanted = [self._kept.index(g) if g else -1 for g in groups]
         options = regex.pattern(*self._kept)
         self._first = rf"\A{_BEFORE}(?:{options})"
-        # One character stays before the place to go on at: a word boundary looks at it.
+        # The next search starts one character earlier: a word boundary looks at it.
         self._next = rf"\A(?s:.){_BEFORE}(?:{regex.pattern(*self._kept, first=False)})"
         self.anywhere = options
 
@@ -68,7 +68,7 @@ class Matcher:
     def _match(self, found: dict[str, str] | None) -> Match | None:
         if found is None:
             return None
-        # Of several options one took part, the others are empty.
+        # One of the options matched, the others are empty.
         whole = "".join(text for name, text in found.items() if name.startswith("m"))
         return Match(found["before"], whole, self._of(whole, [found[f"g{i}"] for i in range(len(self._kept))]))
 
@@ -76,7 +76,7 @@ class Matcher:
         return tuple(whole if i < 0 else kept[i] for i in self._wanted)
 
     def _marked(self, texts: pa.Array, around: str, between: str) -> Iterator[Found]:
-        """RE2 replaces all matches in one go; an empty match, which it skips where Java does not, cannot be."""
+        """Marks all matches in one replacement by RE2. Not for empty matches, in which RE2 and Java differ."""
         groups = "".join(f"{between}\\{i + 1}" for i in range(len(self._kept)))
         pattern, replacement = self._regex.plain(*self._kept), f"{around}\\0{groups}{around}"
         for text in pc.replace_substring_regex(texts, pattern, replacement).to_pylist():
@@ -88,7 +88,7 @@ class Matcher:
             )
 
     def _in_turn(self, texts: list[str]) -> Iterator[Found | None]:
-        """Match after match, of all texts together: from where the last one ended, or one further if it was empty."""
+        """One match of every text per round: from the end of the last match, or one further if it was empty."""
         found: list[list[Match]] = [[] for _ in texts]
         ends = [0] * len(texts)
         active = [(i, 0) for i, text in enumerate(texts) if len(text) <= MOST_CHARACTERS]
@@ -102,7 +102,7 @@ class Matcher:
                 if made is not None:
                     start = at + len(made.before)
                     if self._regex.empty_at_end and not made.whole and texts[i][start - 1 :] == "\r\n":
-                        going_on.append((i, start + 1))  # $ does not stand between the two
+                        going_on.append((i, start + 1))  # $ does not match between \r and \n
                         continue
                     found[i].append(made._replace(before=texts[i][ends[i] : start]))
                     ends[i] = start + len(made.whole)
@@ -121,25 +121,19 @@ def _pieces(texts: pa.Array) -> Iterator[pa.Array]:
 
 
 def regex_of(call: FunctionCall) -> Regex:
-    """The pattern of a call, which binding has checked; a statement of an older home may hold one that is refused."""
+    """The pattern of a call. Binding has checked it, but an older version may have accepted what is refused now."""
     pattern = str(constant_of(call, 1))
     try:
         return read_regex(pattern)
     except RegexError as problem:
-        raise error(
-            "BAD_VALUE",
-            call.span,
-            what=f"argument 2 of {call.name}",
-            found=f"'{pattern}'",
-            expected=f"a regular expression ({problem})",
-        ) from None
+        what, expected = f"argument 2 of {call.name}", f"a regular expression ({problem})"
+        raise error("BAD_VALUE", call.span, what=what, found=f"'{pattern}'", expected=expected) from None
 
 
 def _per_text(call: FunctionCall, function: Callable[[pa.Array], list[Any]]) -> Kernel:
-    """Of a function of distinct texts."""
+    """The kernel of a function that is called with the distinct texts."""
 
-    def run(x: Vector, *_: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells, *_: Vector) -> Vector:
         encoded = x.array.dictionary_encode()
         made = pa.array(function(encoded.dictionary), to_arrow(call.type))
         return from_arrow(made.take(encoded.indices), call.type)
@@ -150,8 +144,7 @@ def _per_text(call: FunctionCall, function: Callable[[pa.Array], list[Any]]) -> 
 def _like(call: FunctionCall) -> Kernel:
     pattern = Matcher(regex_of(call)).anywhere
 
-    def run(x: Vector, *_: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells, *_: Vector) -> Vector:
         return flat_from_arrow(matches_anywhere(x.array, pattern))
 
     return run
@@ -164,7 +157,7 @@ def matches_anywhere(texts: pa.Array, pattern: str) -> pa.Array:
 
 
 def _of_first(function: Callable[[Match | None], Any], group: int | None = None) -> Builder:
-    """Of the first match. `group`: the argument that says which group is wanted."""
+    """A function of the first match. `group`: the argument with the number of the wanted group."""
 
     def build(call: FunctionCall) -> Kernel:
         matcher = Matcher(regex_of(call), () if group is None else (constant_of(call, group, 1),))
@@ -219,7 +212,7 @@ def _split(call: FunctionCall) -> Kernel:
 
 
 def _parts(text: str, matches: list[Match], limit: int) -> list[str]:
-    """As String.split cuts: an empty match at the very start makes no empty part."""
+    """As String.split: an empty match at the start makes no empty part."""
     parts, index, at = list[str](), 0, 0
     for match in matches:
         start = at + len(match.before)
@@ -234,12 +227,12 @@ def _parts(text: str, matches: list[Match], limit: int) -> list[str]:
 
 
 def _place(match: Match | None) -> int:
-    """From 1, in units of UTF-16 as in Spark."""
+    """Counted from 1 in UTF-16 units, as in Spark."""
     return 0 if match is None else len(match.before.encode("utf-16-le")) // 2 + 1
 
 
-def _telling(build: Builder) -> Builder:
-    """A pattern that is refused now, in a statement of an older home, is an error when the statement runs."""
+def _deferred(build: Builder) -> Builder:
+    """A pattern that only an older version accepted is an error when the statement runs, not when it is compiled."""
 
     def guarded(call: FunctionCall) -> Kernel | None:
         try:
@@ -264,4 +257,4 @@ _PATTERNS: dict[str, Builder] = {
     "regexp_substr": _of_first(lambda match: None if match is None else match.whole or None),
     "split": _split,
 }
-PATTERNS = {name: _telling(build) for name, build in _PATTERNS.items()}
+PATTERNS = {name: _deferred(build) for name, build in _PATTERNS.items()}

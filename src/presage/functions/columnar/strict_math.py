@@ -1,7 +1,7 @@
-"""Exponential and logarithm to the last bit of Java's StrictMath, which is fdlibm; the C library's differ from it.
+"""Exponential and logarithms equal to Java's StrictMath (fdlibm) to the last bit; the C library's are not.
 
-Written after the description of fdlibm: x is reduced to a small interval, a polynomial answers there, and the parts
-are put together in the order in which fdlibm adds them, because that order decides the last bit.
+As fdlibm does: x is reduced to a small interval, a polynomial is evaluated there, and the parts are added in the same
+order, which decides the last bit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _with_high_word(x: Numbers, high: Ints) -> Numbers:
 
 
 def log(x: Numbers) -> Numbers:
-    """Of positive numbers; of others anything. Infinity and NaN are their own."""
+    """For positive numbers; undefined for others. Infinity and NaN are returned as they are."""
     with np.errstate(all="ignore"):
         small = x < 2.0**-1022
         scaled = np.ascontiguousarray(np.where(small, x * 2.0**54, x))
@@ -107,7 +107,7 @@ def exp(x: Numbers) -> Numbers:
         negative = np.signbit(x)
         sign = np.where(negative, -1.0, 1.0)
         near = high < _THREE_HALVES_LN2
-        # Below 1.5 ln 2 the nearest multiple is one; beyond it is rounded towards zero after adding a half.
+        # Below 1.5 ln 2 the multiple is one; beyond, it is x / ln 2 plus a half, truncated.
         bounded = np.where(np.isfinite(x) & (np.abs(x) < 800.0), x, 0.0)
         k = np.where(near, sign, np.trunc(1.44269504088896338700e00 * bounded + sign * 0.5))
         k = np.where(high > _HALF_LN2, k, 0.0)
@@ -130,5 +130,5 @@ def _scaled(y: Numbers, k: Ints) -> Numbers:
     usual = (bits + (k << 52)).view(np.float64)
     tiny = (bits + ((k + 1000) << 52)).view(np.float64) * 2.0**-1000
     found = np.where(k >= -1021, usual, tiny)
-    # 2**1024 has no exponent of its own.
+    # 2**1024 has no exponent in a double.
     return np.where(k == 1024, y * 2.0 * 2.0**1023, found)

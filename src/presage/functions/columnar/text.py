@@ -1,4 +1,4 @@
-"""Kernels of functions of texts. Characters are code points, as in Spark."""
+"""Kernels of text functions. Characters are code points, as in Spark."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.columnar.arithmetic import concatenated
 from presage.columnar.cancellation import check_cancelled
-from presage.columnar.concatenation import concatenated
 from presage.columnar.distinct import per_distinct
 from presage.columnar.logic import first_valid, pick
 from presage.columnar.vectors import Cells, Flat, Vector, flat_from_arrow
@@ -29,8 +29,7 @@ def _arrow(function: Callable[[pa.Array], pa.Array]) -> Builder:
     """A function of Arrow over the texts, whose result is INT or a text."""
 
     def build(call: FunctionCall) -> Kernel:
-        def run(x: Vector) -> Vector:
-            assert isinstance(x, Cells)
+        def run(x: Cells) -> Vector:
             found = function(x.array)
             return Cells(found) if call.type == t.STRING else flat_from_arrow(found)
 
@@ -40,11 +39,10 @@ def _arrow(function: Callable[[pa.Array], pa.Array]) -> Builder:
 
 
 def _cased(ascii_only: Callable[[pa.Array], pa.Array], function: Callable[[str], str]) -> Builder:
-    """Python knows every letter as Spark does, up to those that Unicode got after Python's version of it."""
+    """Python's case mapping equals Spark's, except for letters of later versions of Unicode."""
     slow = per_distinct(function, (t.STRING,), t.STRING)
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells) -> Vector:
         return Cells(ascii_only(x.array)) if pc.all(pc.string_is_ascii(x.array)).as_py() is not False else slow(x)
 
     return lambda call: run
@@ -56,8 +54,7 @@ def _test(arrow: Callable[..., pa.Array], function: Callable[[str, str], bool]) 
         if not isinstance(part, str):
             return per_distinct(function, types_of(call), t.BOOLEAN)
 
-        def run(x: Vector, _: Vector) -> Vector:
-            assert isinstance(x, Cells)
+        def run(x: Cells, _: Vector) -> Vector:
             return flat_from_arrow(arrow(x.array, part))
 
         return run
@@ -66,23 +63,22 @@ def _test(arrow: Callable[..., pa.Array], function: Callable[[str, str], bool]) 
 
 
 def _concat_ws(call: FunctionCall) -> Kernel | None:
-    """For a constant between texts: each text that is not NULL gets it before it, and the first one is cut off."""
+    """For a constant separator: prefixed to each text that is not NULL; the first separator is cut off."""
     separator = constant_of(call, 0)
     if not isinstance(separator, str) or any(a.type != t.STRING for a in call.args):
         return None
     present = first_valid(t.STRING)
 
     def run(between: Vector, *texts: Vector) -> Vector:
-        # Arrow's own way to skip NULLs loses rows in which all texts are NULL (seen with version 26).
+        # Arrow's null_handling="skip" loses rows in which all texts are NULL (seen with version 26).
         joined = concatenated(*[present(concatenated(between, text), _EMPTY) for text in texts])
-        assert isinstance(joined, Cells)
         return Cells(pc.utf8_slice_codeunits(joined.array, len(separator)))
 
     return run
 
 
 def substring_sql(text: str, place: int, length: int = _MOST) -> str:
-    """From a place on, counted from 1, or from the end if it is negative."""
+    """From a place on, counted from 1, or from the end if negative."""
     start = place - 1 if place > 0 else len(text) + place if place < 0 else 0
     return text[max(start, 0) : max(start + length, 0)]
 
@@ -93,8 +89,7 @@ def _substring(call: FunctionCall) -> Kernel:
         return per_distinct(substring_sql, types_of(call), t.STRING)
     stop = min(start - 1 + length, _MOST)
 
-    def run(x: Vector, *_: Vector) -> Vector:
-        assert isinstance(x, Cells)
+    def run(x: Cells, *_: Vector) -> Vector:
         return Cells(pc.utf8_slice_codeunits(x.array, start - 1, stop))
 
     return run
@@ -130,8 +125,7 @@ def _repeat(text: str, count: int) -> str | None:
 
 
 def _elt(call: FunctionCall) -> Kernel:
-    def run(place: Vector, *texts: Vector) -> Vector:
-        assert isinstance(place, Flat)
+    def run(place: Flat, *texts: Vector) -> Vector:
         inside = (place.values >= 1) & (place.values <= len(texts))
         if place.valid is not None:
             inside = inside & place.valid

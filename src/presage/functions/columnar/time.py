@@ -1,4 +1,4 @@
-"""Kernels of functions of time, in UTC. A date is a TIMESTAMP at 00:00."""
+"""Kernels of time functions, in UTC. A date is a TIMESTAMP at 00:00."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from presage.arrays.calendar import days_after, first_day_of, months_of
 from presage.columnar.arithmetic import compute
 from presage.columnar.casts import cast
 from presage.columnar.distinct import per_distinct
-from presage.columnar.text_values import DAY
 from presage.columnar.vectors import Flat, Ints, Numbers, Vector, both_valid, constant
 from presage.functions.columnar.call import Builder, Kernel, constant_of
 from presage.model import types as t
+from presage.model.calendar import DAY
 from presage.plan.expr import FunctionCall
-from presage.plan.time_units import DATE_UNITS, TIME_UNITS, WEEKDAYS
+from presage.plan.time_format import DATE_UNITS, TIME_UNITS, WEEKDAYS
 
 SECOND = 1_000_000
 _WIDTHS = {"day": DAY, "hour": 3_600 * SECOND, "minute": 60 * SECOND, "second": SECOND, "millisecond": 1_000}
 _WEEK, _MONDAY = 7 * DAY, 4 * DAY
-# Past it days and months leave the calendar of Spark.
+# Spark's calendar fails beyond.
 _MAX_DAYS, _MAX_MONTHS = 3_650_000, 120_000
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -29,8 +29,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 def _part(read: Callable[[Ints], Numbers]) -> Builder:
     """An INT read from the microseconds."""
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         return Flat(read(x.values).astype(np.int32), x.valid)
 
     return lambda call: run
@@ -64,7 +63,7 @@ def _weekday(micros: Ints) -> Ints:
 
 
 def _week_of_year(micros: Ints) -> Ints:
-    """Of ISO 8601: a week belongs to the year of its Thursday."""
+    """By ISO 8601: a week belongs to the year of its Thursday."""
     thursday = _days(micros) - _weekday(micros) + 3
     return np.floor_divide(_day_of_year(thursday * DAY) - 1, 7) + 1
 
@@ -72,18 +71,17 @@ def _week_of_year(micros: Ints) -> Ints:
 def _named(names: tuple[str, ...], read: Callable[[Ints], Ints]) -> Builder:
     name = per_distinct(lambda i: names[i], (t.INT,), t.STRING)
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         return name(Flat(read(x.values).astype(np.int32), x.valid))
 
     return lambda call: run
 
 
-# -- times of times -------------------------------------------------------------------------------------
+# -- new timestamps -------------------------------------------------------------------------------------
 
 
 def _midnight(days: Ints, valid: Numbers | None) -> Flat:
-    """NULL outside of what a TIMESTAMP can hold."""
+    """NULL outside of the range of a TIMESTAMP."""
     micros = days * DAY
     fits = np.floor_divide(micros, DAY) == days
     return Flat(micros, valid if fits.all() else both_valid(valid, fits))
@@ -92,11 +90,7 @@ def _midnight(days: Ints, valid: Numbers | None) -> Flat:
 def _truncated(x: Flat, width: int, phase: int = 0) -> Flat:
     subtract = compute("-", t.LONG)
     moved = subtract(x, constant(phase, t.LONG)) if phase else x
-    assert isinstance(moved, Flat)
-    rest = Flat(np.mod(moved.values, width), moved.valid)
-    found = subtract(x, rest)
-    assert isinstance(found, Flat)
-    return found
+    return subtract(x, Flat(np.mod(moved.values, width), moved.valid))
 
 
 def _truncation(unit: str) -> Callable[[Flat], Flat]:
@@ -122,9 +116,7 @@ def _trunc(unit_at: int, time_at: int) -> Builder:
 
 
 def _moved(move: Callable[[Ints, Ints], Ints], most: int) -> Builder:
-    def run(x: Vector, count: Vector) -> Vector:
-        assert isinstance(x, Flat)
-        assert isinstance(count, Flat)
+    def run(x: Flat, count: Flat) -> Vector:
         near = (count.values >= -most) & (count.values <= most)
         by = np.where(near, count.values, 0).astype(np.int64)
         return _midnight(move(_days(x.values), by), both_valid(both_valid(x.valid, count.valid), near))
@@ -132,8 +124,7 @@ def _moved(move: Callable[[Ints, Ints], Ints], most: int) -> Builder:
     return lambda call: run
 
 
-def _last_day(x: Vector) -> Vector:
-    assert isinstance(x, Flat)
+def _last_day(x: Flat) -> Vector:
     return _midnight(first_day_of(months_of(_days(x.values)) + 1) - 1, x.valid)
 
 
@@ -143,16 +134,13 @@ def _next_day(call: FunctionCall) -> Kernel | None:
         return None
     wanted = [day.lower()[:2] for day in _DAYS].index(word.lower())
 
-    def run(x: Vector, _: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat, _: Vector) -> Vector:
         return _midnight(_days(x.values) + 1 + np.mod(wanted - _weekday(x.values) - 1, 7), x.valid)
 
     return run
 
 
-def _datediff(a: Vector, b: Vector) -> Vector:
-    assert isinstance(a, Flat)
-    assert isinstance(b, Flat)
+def _datediff(a: Flat, b: Flat) -> Vector:
     return Flat((_days(a.values) - _days(b.values)).astype(np.int32), both_valid(a.valid, b.valid))
 
 
@@ -162,8 +150,7 @@ def _datediff(a: Vector, b: Vector) -> Vector:
 def _since(width: int) -> Builder:
     """A LONG of whole units since 1970."""
 
-    def run(x: Vector) -> Vector:
-        assert isinstance(x, Flat)
+    def run(x: Flat) -> Vector:
         return Flat(np.floor_divide(x.values, width), x.valid)
 
     return lambda call: run
@@ -183,7 +170,7 @@ def _scaled(factor: int) -> Builder:
 
 
 def _parsed(then: Callable[[Flat], Flat]) -> Builder:
-    """Of a TIMESTAMP or an ISO text; texts by a pattern are Spark's."""
+    """Takes a TIMESTAMP or an ISO text; Spark parses texts by a pattern."""
 
     def build(call: FunctionCall) -> Kernel | None:
         if len(call.args) > 1 and call.args[0].type != t.TIMESTAMP:

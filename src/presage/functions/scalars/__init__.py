@@ -1,4 +1,7 @@
-"""The allow-list: every scalar function by family, as plain data. `refused` says what is not allowed, and why."""
+"""The allow-list of scalar functions, by family, as plain data: names, signatures, meaning.
+
+The implementations are apart, in `functions/columnar` (NumPy and Arrow) and `functions/catalyst` (Spark), so that
+`presage check` loads neither."""
 
 from __future__ import annotations
 
@@ -38,21 +41,17 @@ def register_function(
 ) -> None:
     """Adds a scalar function: `register_function("initials", "STRING -> STRING", "first letters", value=initials)`.
 
-    One implementation is enough. `value` is a function of single values of Python, called once for each different
-    value and never for null; `columnar` makes a function over vectors of a call (see `functions.columnar.call`);
-    `catalyst` makes a column of Spark of a call (see `functions.catalyst.call`), without which Spark's workers run the
-    other. `names`, `forms` and `constants` are those of the table (see `entry`).
+    Either `value`, a function of Python values, called once for each distinct value and never for null; or `columnar`,
+    which makes the kernel of a call (see `functions.columnar.call`). Optionally `catalyst`, which makes the Spark
+    column of a call (see `functions.catalyst.call`); without it Spark's workers run the other. `names`, `forms` and
+    `constants`: see `entry`.
     """
     if (value is None) == (columnar is None):
         raise TypeError("register_function takes either value or columnar")
     module, known = calling_module(), [name for e in BY_NAME.values() for name in e.names]
     made = entry(names, forms, says, **constants)
-    made = replace(
-        made,
-        names=tuple(own_name(name, module, known) for name in made.names),
-        columnar=columnar or _ByValue(value),
-        catalyst=catalyst,
-    )
+    own = tuple(own_name(name, module, known) for name in made.names)
+    made = replace(made, names=own, columnar=columnar or _ByValue(value), catalyst=catalyst)
     FAMILIES[family] = (*(e for e in FAMILIES.get(family, ()) if e.names[0] != made.names[0]), made)
     BY_NAME.update(dict.fromkeys(made.names, made))
 

@@ -1,4 +1,4 @@
-"""One row of the table of functions: names, forms, meaning. Plain data, so that `presage check` starts at once."""
+"""One entry of the table of functions. Plain data, so that `presage check` starts fast."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Entry:
-    """A function. The first of `names` is Spark's own and the one that plans use; the others are aliases.
+    """A function. The first of `names` is Spark's, which plans use; the others are aliases.
 
-    `forms` are signatures (see `signatures`), tried in order. `constants` says which arguments must be constants, and
-    of which kind (see `constant_arguments`): Spark wants them so, or a bad one would only be found by the job.
+    `forms` are signatures (see `signatures`), tried in order. `constants`: the arguments that must be constants, with
+    their kind (see `constant_arguments`): Spark requires it, or a bad value would only fail in the job.
 
-    `columnar` and `catalyst` are the implementations of an extension (see `register_function`); those of Presage's own
-    functions stand in the tables of `functions.columnar` and `functions.catalyst`, which load NumPy and Spark.
+    `columnar` and `catalyst` are the implementations of an extension (see `register_function`); those of built-in
+    functions are in the tables of `functions.columnar` and `functions.catalyst`, which load NumPy and Spark.
     """
 
     names: tuple[str, ...]
@@ -28,9 +28,5 @@ class Entry:
 
 def entry(names: str, forms: str, says: str, **constants: str) -> Entry:
     """`entry("ceil ceiling", "LONG -> LONG | DOUBLE -> LONG", "…", arg1="regex")`."""
-    return Entry(
-        tuple(names.split()),
-        tuple(form.strip() for form in forms.split("|")),
-        says,
-        {int(key.removeprefix("arg")): kind for key, kind in constants.items()},
-    )
+    kinds = {int(key.removeprefix("arg")): kind for key, kind in constants.items()}
+    return Entry(tuple(names.split()), tuple(form.strip() for form in forms.split("|")), says, kinds)

@@ -1,4 +1,4 @@
-"""Functions of numbers, and of truth values and NULL."""
+"""Functions of numbers, conditions and NULL."""
 
 from __future__ import annotations
 

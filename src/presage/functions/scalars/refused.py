@@ -1,4 +1,4 @@
-"""Functions of Spark that are known and not allowed, each with the reason that the user reads."""
+"""Functions of Spark that are not allowed, with the reason for the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of time: always in UTC, whatever the session's time zone. Spark's dates are timestamps at 00:00 here."""
+"""Functions of time, in UTC for every session time zone. A DATE of Spark is a TIMESTAMP at 00:00."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from presage.functions.scalars.entry import entry
 
 _FIELD = "TIMESTAMP -> INT"
 _MIDNIGHT = "(a TIMESTAMP at 00:00; Spark gives DATE)"
+_PARSED = "TIMESTAMP -> TIMESTAMP | STRING, STRING? -> TIMESTAMP"
+_BY_TEXT = "TIMESTAMP, STRING -> TIMESTAMP"
 
 TIME = (
     entry("add_months", "TIMESTAMP, INT -> TIMESTAMP", f"the day n months later {_MIDNIGHT}"),
@@ -19,7 +21,7 @@ TIME = (
     entry("dayofweek", _FIELD, "1 (Sunday) to 7"),
     entry("dayofyear", _FIELD, "1 to 366"),
     entry("from_unixtime", "LONG, STRING? -> STRING", "seconds since 1970 as text, by a pattern", arg1="format"),
-    entry("from_utc_timestamp", "TIMESTAMP, STRING -> TIMESTAMP", "moved to the clock of a zone", arg1="zone"),
+    entry("from_utc_timestamp", _BY_TEXT, "moved to the clock of a zone", arg1="zone"),
     entry("hour", _FIELD, "0 to 23"),
     entry("last_day", "TIMESTAMP -> TIMESTAMP", f"last day of the month {_MIDNIGHT}"),
     entry("make_date", "INT, INT, INT -> TIMESTAMP", f"of year, month, day; NULL if there is none {_MIDNIGHT}"),
@@ -31,31 +33,21 @@ TIME = (
     entry("minute", _FIELD, "0 to 59"),
     entry("month", _FIELD, "1 to 12"),
     entry("monthname", "TIMESTAMP -> STRING", "Jan, Feb, …"),
-    entry("next_day", "TIMESTAMP, STRING -> TIMESTAMP", f"next 'Monday', … after it {_MIDNIGHT}", arg1="weekday"),
+    entry("next_day", _BY_TEXT, f"next 'Monday', … after it {_MIDNIGHT}", arg1="weekday"),
     entry("quarter", _FIELD, "1 to 4"),
     entry("second", _FIELD, "0 to 59"),
     entry("timestamp_micros", "LONG -> TIMESTAMP", "of microseconds since 1970"),
     entry("timestamp_millis", "LONG -> TIMESTAMP", "of milliseconds since 1970"),
     entry("timestamp_seconds", "LONG -> TIMESTAMP | DOUBLE -> TIMESTAMP", "of seconds since 1970"),
-    entry(
-        "to_date date",
-        "TIMESTAMP -> TIMESTAMP | STRING, STRING? -> TIMESTAMP",
-        f"the day {_MIDNIGHT}",
-        arg1="parse format",
-    ),
+    entry("to_date date", _PARSED, f"the day {_MIDNIGHT}", arg1="parse format"),
     entry(
         "to_timestamp try_to_timestamp",
-        "TIMESTAMP -> TIMESTAMP | STRING, STRING? -> TIMESTAMP",
+        _PARSED,
         "of an ISO 8601 text, or of a text by a pattern; NULL if it is none",
         arg1="parse format",
     ),
-    entry("to_utc_timestamp", "TIMESTAMP, STRING -> TIMESTAMP", "moved from the clock of a zone", arg1="zone"),
-    entry(
-        "trunc",
-        "TIMESTAMP, STRING -> TIMESTAMP",
-        f"start of its 'year', 'quarter', 'month' or 'week' {_MIDNIGHT}",
-        arg1="unit",
-    ),
+    entry("to_utc_timestamp", _BY_TEXT, "moved from the clock of a zone", arg1="zone"),
+    entry("trunc", _BY_TEXT, f"start of its 'year', 'quarter', 'month' or 'week' {_MIDNIGHT}", arg1="unit"),
     entry("unix_date", "TIMESTAMP -> INT", "days since 1970"),
     entry("unix_micros", "TIMESTAMP -> LONG", "microseconds since 1970"),
     entry("unix_millis", "TIMESTAMP -> LONG", "milliseconds since 1970"),

@@ -1,10 +1,12 @@
-"""Clauses before they join a statement: word, value and place of each; their order and number are checked."""
+"""Clauses before they join a statement, and the checks that all builders share."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from presage.errors import error
+from presage.errors import PresageError, error
+from presage.lang.lexer import Token
+from presage.lang.scanner import MAX_DEPTH
 from presage.model.text import Span
 
 
@@ -18,7 +20,7 @@ class Clause(NamedTuple):
 
 
 def collect_clauses(clauses: tuple[Clause, ...], order: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Fields of the statement from its clauses. Each may stand once; `order` lists words that keep their order."""
+    """Fields of the statement from its clauses. Each may occur once; `order` lists words that keep their order."""
     seen: dict[str, Clause] = {}
     latest = -1
     for clause in clauses:
@@ -29,10 +31,27 @@ def collect_clauses(clauses: tuple[Clause, ...], order: tuple[str, ...] = ()) ->
         if order:
             rank = order.index(clause.word)
             if rank < latest:
-                expected = f"a clause that comes after {order[latest]}"
-                raise error(
-                    "SYNTAX", first_word, found=clause.word, expected=expected, fix=f"the order is {', '.join(order)}"
-                )
+                expected, fix = f"a clause that comes after {order[latest]}", f"the order is {', '.join(order)}"
+                raise error("SYNTAX", first_word, found=clause.word, expected=expected, fix=fix)
             latest = rank
         seen[clause.field] = clause
     return {clause.field: clause.value for clause in clauses}
+
+
+class HasDepth(Protocol):
+    """A node with the number of levels of its tree."""
+
+    @property
+    def depth(self) -> int: ...
+
+
+def depth_over(span: Span, *parts: HasDepth | None) -> int:
+    """The depth of a node over these parts, within the limit."""
+    depth = 1 + max((part.depth for part in parts if part is not None), default=0)
+    if depth > MAX_DEPTH:
+        raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
+    return depth
+
+
+def bad_value(token: Token, what: str, expected: str, fix: str = "") -> PresageError:
+    return error("BAD_VALUE", token.span, what=what, found=token.text, expected=expected, fix=fix)

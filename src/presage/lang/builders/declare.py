@@ -1,4 +1,4 @@
-"""Builders of declarations: CREATE SCHEMA, STREAM and RELATION."""
+"""Builders of declarations: CREATE SCHEMA, STREAM, RELATION and SINK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from presage.lang.builders.types import ColumnAt
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.syntax import Column, CreateRelation, CreateType, Option
+from presage.lang.syntax import Column, CreateRelation, CreateSink, CreateType, Option
 from presage.model.text import Span
 from presage.model.time import format_duration
 
@@ -42,17 +42,18 @@ def option_number(span: Span, sign: Token | None, number: Token) -> int | float:
 
 
 def create_relation(
-    span: Span,
-    absent: Token | None,
-    name: Token,
-    columns: tuple[Column, ...],
-    rows: dict[str, Any],
+    span: Span, absent: Token | None, name: Token, columns: tuple[Column, ...], rows: dict[str, Any]
 ) -> CreateRelation:
     return CreateRelation(read_name(name.text), columns, **rows, if_not_exists=absent is not None, span=span)
 
 
 def relation_file(span: Span, path: Token, options: Clause | None) -> dict[str, Any]:
     return {"path": read_string(path), "options": options.value if options is not None else ()}
+
+
+def create_sink(span: Span, absent: Token | None, name: Token, statement: Token, options: Clause | None) -> CreateSink:
+    given = options.value if options is not None else ()
+    return CreateSink(read_name(name.text), read_name(statement.text), given, absent is not None, span=span)
 
 
 BUILDERS: dict[str, Builder] = {
@@ -71,6 +72,7 @@ BUILDERS: dict[str, Builder] = {
     "option_duration": lambda span, token: format_duration(read_duration(token)),
     "option_truth": lambda span, token: token.text.upper() == "TRUE",
     "create_relation": create_relation,
+    "create_sink": create_sink,
     "relation_file": relation_file,
     "relation_values": lambda span, *rows: {"rows": rows},
     "row": lambda span, *values: values,

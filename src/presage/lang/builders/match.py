@@ -5,38 +5,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from presage.errors import error
-from presage.lang.builders.clause import Clause, collect_clauses
-from presage.lang.builders.terms import depth_over, read_number, read_span, read_string
+from presage.lang import match_syntax as m
+from presage.lang.builders.clause import Clause, bad_value, collect_clauses, depth_over
+from presage.lang.builders.terms import read_number, read_span, read_string
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.match_syntax import (
-    AlternativesTerm,
-    AnchorTerm,
-    ConcatTerm,
-    Definition,
-    ExcludedTerm,
-    MatchClause,
-    MeasureItem,
-    OrderKey,
-    PermuteTerm,
-    QuantifiedTerm,
-    RegexTerm,
-    SkipClause,
-    SubsetItem,
-    VariableTerm,
-)
-from presage.lang.scanner import MAX_DEPTH
 from presage.lang.syntax import DurationLiteral, Expr, RowsSeen
 from presage.model.text import Span
 
 SKIPS = {
-    "PAST LAST ROW": "past_last",
-    "TO NEXT ROW": "to_next",
-    "TO CURRENT ROW": "to_current",
-    "PASTLAST": "past_last",
-    "TONEXT": "to_next",
-    "TOCURRENT": "to_current",
+    **dict.fromkeys(("PAST LAST ROW", "PASTLAST"), "past_last"),
+    **dict.fromkeys(("TO NEXT ROW", "TONEXT"), "to_next"),
+    **dict.fromkeys(("TO CURRENT ROW", "TOCURRENT"), "to_current"),
 }
 
 
@@ -45,9 +26,9 @@ class Quantity(NamedTuple):
     high: int | None
 
 
-def match(span: Span, *clauses: Clause | tuple[Clause, ...]) -> MatchClause:
+def match(span: Span, *clauses: Clause | tuple[Clause, ...]) -> m.MatchClause:
     flat: list[Clause] = []
-    definitions: list[Definition] = []
+    definitions: list[m.Definition] = []
     for clause in clauses:
         for part in clause if isinstance(clause, tuple) and not isinstance(clause, Clause) else (clause,):
             assert isinstance(part, Clause)
@@ -60,11 +41,11 @@ def match(span: Span, *clauses: Clause | tuple[Clause, ...]) -> MatchClause:
         word = Span(span.start, span.start + len("MATCH_RECOGNIZE"))
         raise error("SYNTAX", word, found="no PATTERN", expected="PATTERN ( … )", fix="say what rows to look for")
     fields |= fields.pop("bound", {})
-    return MatchClause(**fields, definitions=tuple(definitions), span=span)
+    return m.MatchClause(**fields, definitions=tuple(definitions), span=span)
 
 
-def match_pattern(span: Span, regex: RegexTerm | None, *bounds: Clause) -> tuple[Clause, ...]:
-    pattern = regex if regex is not None else ConcatTerm((), span=span)
+def match_pattern(span: Span, regex: m.RegexTerm | None, *bounds: Clause) -> tuple[Clause, ...]:
+    pattern = regex if regex is not None else m.ConcatTerm((), span=span)
     return (Clause("PATTERN", "pattern", pattern, span), *bounds)
 
 
@@ -88,21 +69,21 @@ def _span(token: Token) -> DurationLiteral:
     else:
         found = read_span(token)
     if found.micros <= 0:
-        raise error("BAD_VALUE", token.span, what="the bound of a match", found=token.text, expected="more than 0")
+        raise bad_value(token, "the bound of a match", "more than 0")
     return found
 
 
 def match_skip(span: Span, *words: Token) -> Clause:
-    first = words[0].span
-    said = " ".join(word.text.upper() for word in words)
-    if said in SKIPS:
-        return Clause("AFTER MATCH SKIP", "skip", SkipClause(SKIPS[said], span=span), span)
     texts = [word.text.upper() for word in words]
+    written = " ".join(texts)
+    if written in SKIPS:
+        return Clause("AFTER MATCH SKIP", "skip", m.SkipClause(SKIPS[written], span=span), span)
     if len(words) in (2, 3) and texts[0] == "TO" and (len(words) == 2 or texts[1] in ("FIRST", "LAST")):
         kind = "to_first" if texts[1] == "FIRST" and len(words) == 3 else "to_last"
-        return Clause("AFTER MATCH SKIP", "skip", SkipClause(kind, _variable(words[-1]), span=span), span)
+        return Clause("AFTER MATCH SKIP", "skip", m.SkipClause(kind, _variable(words[-1]), span=span), span)
     expected = "PAST LAST ROW, TO NEXT ROW, TO CURRENT ROW or TO [FIRST | LAST] and a variable"
-    raise error("SYNTAX", first.to(words[-1].span), found=f"SKIP {said}", expected=expected, fix="use one of these")
+    place = words[0].span.to(words[-1].span)
+    raise error("SYNTAX", place, found=f"SKIP {written}", expected=expected, fix="use one of these")
 
 
 def all_matches(span: Span) -> Clause:
@@ -110,22 +91,20 @@ def all_matches(span: Span) -> Clause:
     raise error("UNSUPPORTED", span, what="ALL MATCHES", where="in MATCH_RECOGNIZE", fix=fix)
 
 
-def subset_item(span: Span, name: str, *members: str) -> SubsetItem:
-    return SubsetItem(name, members, span=span)
+def subset_item(span: Span, name: str, *members: str) -> m.SubsetItem:
+    return m.SubsetItem(name, members, span=span)
 
 
 def _variable(token: Token) -> str:
     return read_string(token) if token.kind == "STRING" else read_name(token.text)
 
 
-def quantified(span: Span, operand: RegexTerm, quantifier: tuple[Quantity, bool]) -> QuantifiedTerm:
+def quantified(span: Span, operand: m.RegexTerm, quantifier: tuple[Quantity, bool]) -> m.QuantifiedTerm:
     (low, high), reluctant = quantifier
     if high is not None and low > high:
-        fix = f"write {{{high},{low}}}"
-        raise error(
-            "BAD_VALUE", span, what="a repeat", found=f"{{{low},{high}}}", expected="lower bound first", fix=fix
-        )
-    return QuantifiedTerm(operand, low, high, reluctant, span=span, depth=_depth(span, operand))
+        found, fix = f"{{{low},{high}}}", f"write {{{high},{low}}}"
+        raise error("BAD_VALUE", span, what="a repeat", found=found, expected="lower bound first", fix=fix)
+    return m.QuantifiedTerm(operand, low, high, reluctant, span=span, depth=depth_over(span, operand))
 
 
 def exactly(span: Span, count: Token) -> Quantity:
@@ -137,34 +116,22 @@ def count_range(span: Span, low: Token | None, high: Token | None) -> Quantity:
 
 
 def negative(span: Span, *counts: Token | None) -> Quantity:
-    raise error(
-        "BAD_VALUE",
-        span,
-        what="a repeat count",
-        found=f"-{counts[0].text if counts[0] else ''}",
-        expected="0 or more: it cannot be negative",
-    )
+    found, expected = f"-{counts[0].text if counts[0] else ''}", "0 or more: it cannot be negative"
+    raise error("BAD_VALUE", span, what="a repeat count", found=found, expected=expected)
 
 
 def _count(token: Token) -> int:
     number = read_number(token)
     if not isinstance(number, int):
-        raise error("BAD_VALUE", token.span, what="a repeat count", found=token.text, expected="a whole number")
+        raise bad_value(token, "a repeat count", "a whole number")
     return number
 
 
-def regex_many(kind: type[AlternativesTerm | ConcatTerm | PermuteTerm]) -> Builder:
-    def build(span: Span, *operands: RegexTerm) -> RegexTerm:
-        return kind(operands, span=span, depth=_depth(span, *operands))
+def regex_many(kind: type[m.AlternativesTerm | m.ConcatTerm | m.PermuteTerm]) -> Builder:
+    def build(span: Span, *operands: m.RegexTerm) -> m.RegexTerm:
+        return kind(operands, span=span, depth=depth_over(span, *operands))
 
     return build
-
-
-def _depth(span: Span, *parts: RegexTerm) -> int:
-    depth = 1 + max((part.depth for part in parts), default=0)
-    if depth > MAX_DEPTH:
-        raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
-    return depth
 
 
 def _rows_seen(final: bool) -> Builder:
@@ -180,9 +147,9 @@ BUILDERS: dict[str, Builder] = {
     "match": match,
     "match_partition": lambda span, *keys: Clause("PARTITION BY", "partition_by", keys, span),
     "match_order": lambda span, *keys: Clause("ORDER BY", "order_by", keys, span),
-    "order_key": lambda span, expr, word: OrderKey(expr, word is not None and word.text.upper() == "DESC", span=span),
+    "order_key": lambda span, expr, word: m.OrderKey(expr, word is not None and word.text.upper() == "DESC", span=span),
     "match_measures": lambda span, *items: Clause("MEASURES", "measures", items, span),
-    "measure": lambda span, expr, name: MeasureItem(expr, read_name(name.text) if name else None, span=span),
+    "measure": lambda span, expr, name: m.MeasureItem(expr, read_name(name.text) if name else None, span=span),
     "match_one_row": lambda span: Clause("ONE ROW PER MATCH", "rows", "one", span),
     "match_all_rows": lambda span, form: Clause("ALL ROWS PER MATCH", "rows", form or "all", span),
     "show_empty": lambda span: "all",
@@ -199,10 +166,10 @@ BUILDERS: dict[str, Builder] = {
     "match_subset": lambda span, *items: Clause("SUBSET", "subsets", items, span),
     "subset_item": subset_item,
     "match_define": lambda span, *items: Clause("DEFINE", "definitions", items, span),
-    "definition": lambda span, name, condition: Definition(name, condition, span=span),
+    "definition": lambda span, name, condition: m.Definition(name, condition, span=span),
     "variable": lambda span, token: _variable(token),
-    "regex_alternatives": regex_many(AlternativesTerm),
-    "regex_sequence": regex_many(ConcatTerm),
+    "regex_alternatives": regex_many(m.AlternativesTerm),
+    "regex_sequence": regex_many(m.ConcatTerm),
     "regex_quantified": quantified,
     "quantifier": lambda span, quantity, reluctant: (quantity, reluctant is not None),
     "any_number": lambda span: Quantity(0, None),
@@ -211,13 +178,13 @@ BUILDERS: dict[str, Builder] = {
     "exactly": exactly,
     "range": count_range,
     "negative": negative,
-    "regex_variable": lambda span, name: VariableTerm(name, span=span),
-    "regex_empty": lambda span: ConcatTerm((), span=span),
+    "regex_variable": lambda span, name: m.VariableTerm(name, span=span),
+    "regex_empty": lambda span: m.ConcatTerm((), span=span),
     "regex_group": lambda span, term: term,
-    "regex_excluded": lambda span, term: ExcludedTerm(term, span=span, depth=_depth(span, term)),
-    "regex_start": lambda span: AnchorTerm("^", span=span),
-    "regex_end": lambda span: AnchorTerm("$", span=span),
-    "regex_permute": regex_many(PermuteTerm),
+    "regex_excluded": lambda span, term: m.ExcludedTerm(term, span=span, depth=depth_over(span, term)),
+    "regex_start": lambda span: m.AnchorTerm("^", span=span),
+    "regex_end": lambda span: m.AnchorTerm("$", span=span),
+    "regex_permute": regex_many(m.PermuteTerm),
     "running": _rows_seen(final=False),
     "final": _rows_seen(final=True),
 }

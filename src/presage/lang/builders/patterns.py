@@ -6,27 +6,12 @@ from functools import partial
 from typing import NamedTuple
 
 from presage.errors import did_you_mean, error
-from presage.lang.builders.terms import depth_over, read_number
+from presage.lang import pattern_syntax as p
+from presage.lang.builders.clause import bad_value, depth_over
+from presage.lang.builders.terms import read_number
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.pattern_syntax import (
-    AndTerm,
-    EventTerm,
-    EveryDistinctTerm,
-    EveryTerm,
-    FollowedBy,
-    NotTerm,
-    OrTerm,
-    PatternSource,
-    PatternTerm,
-    PeriodPart,
-    RepeatTerm,
-    TimerGuard,
-    TimerTerm,
-    WhileGuard,
-)
-from presage.lang.scanner import MAX_DEPTH
 from presage.lang.syntax import Between, Expr
 from presage.model.text import Span
 from presage.model.time import UNIT_NAMES
@@ -52,7 +37,7 @@ class Consume(NamedTuple):
     level: int
 
 
-def pattern_source(span: Span, *parts: Token | PatternTerm) -> PatternSource:
+def pattern_source(span: Span, *parts: Token | p.PatternTerm) -> p.PatternSource:
     *notes, term = parts
     chosen: set[str] = set()
     for note in notes:
@@ -62,51 +47,40 @@ def pattern_source(span: Span, *parts: Token | PatternTerm) -> PatternSource:
             fix = did_you_mean(note.text, NOTES, otherwise=f"known: {', '.join('@' + n for n in NOTES)}")
             raise error("SYNTAX", note.span, found=f"@{note.text}", expected="an annotation of patterns", fix=fix)
         chosen.add(name)
-    assert isinstance(term, PatternTerm)
-    return PatternSource(term, NOTES[0] in chosen, NOTES[1] in chosen, span=span)
+    assert isinstance(term, p.PatternTerm)
+    return p.PatternSource(term, NOTES[0] in chosen, NOTES[1] in chosen, span=span)
 
 
-def followed_by(span: Span, *parts: PatternTerm | Arrow) -> FollowedBy:
-    operands = tuple(part for part in parts if isinstance(part, PatternTerm))
+def followed_by(span: Span, *parts: p.PatternTerm | Arrow) -> p.FollowedBy:
+    operands = tuple(part for part in parts if isinstance(part, p.PatternTerm))
     limits = tuple(part.limit for part in parts if isinstance(part, Arrow))
-    return FollowedBy(operands, limits, span=span, depth=_depth(span, *operands))
+    return p.FollowedBy(operands, limits, span=span, depth=depth_over(span, *operands))
 
 
-def pattern_all(span: Span, *operands: PatternTerm) -> AndTerm:
-    return AndTerm(operands, span=span, depth=_depth(span, *operands))
+def pattern_range(
+    span: Span, bounds: Bounds, operand: p.PatternTerm, until: p.PatternTerm | None = None
+) -> p.RepeatTerm:
+    return p.RepeatTerm(operand, *bounds, until, span=span, depth=depth_over(span, operand, until))
 
 
-def pattern_any(span: Span, *operands: PatternTerm) -> OrTerm:
-    return OrTerm(operands, span=span, depth=_depth(span, *operands))
-
-
-def pattern_until(span: Span, operand: PatternTerm, until: PatternTerm) -> RepeatTerm:
-    return RepeatTerm(operand, None, None, until, span=span, depth=_depth(span, operand, until))
-
-
-def pattern_range(span: Span, bounds: Bounds, operand: PatternTerm, until: PatternTerm | None = None) -> RepeatTerm:
-    depth = _depth(span, operand, *([until] if until is not None else []))
-    return RepeatTerm(operand, bounds.low, bounds.high, until, span=span, depth=depth)
-
-
-def pattern_distinct(span: Span, *parts: Expr | PatternTerm) -> EveryDistinctTerm:
+def pattern_distinct(span: Span, *parts: Expr | p.PatternTerm) -> p.EveryDistinctTerm:
     *keys, operand = parts
-    assert isinstance(operand, PatternTerm)
-    return EveryDistinctTerm(tuple(keys), operand, span=span, depth=_depth(span, operand))  # type: ignore[arg-type]
+    assert isinstance(operand, p.PatternTerm)
+    return p.EveryDistinctTerm(tuple(keys), operand, span=span, depth=depth_over(span, operand))  # type: ignore[arg-type]
 
 
 def timer_guard(
-    span: Span, operand: PatternTerm, space: Token, name: Token, args: tuple[tuple[PeriodPart, ...], ...] | None
-) -> TimerGuard:
-    return TimerGuard(operand, f"{space.text}:{name.text}", args or (), span=span, depth=_depth(span, operand))
+    span: Span, operand: p.PatternTerm, space: Token, name: Token, args: tuple[tuple[p.PeriodPart, ...], ...] | None
+) -> p.TimerGuard:
+    return p.TimerGuard(operand, f"{space.text}:{name.text}", args or (), span=span, depth=depth_over(span, operand))
 
 
 def event_term(
     span: Span, name: Token, condition: Expr | None, consumed: Consume | None, tag: Token | None = None
-) -> EventTerm:
+) -> p.EventTerm:
     depth = depth_over(span, condition)
     level = consumed.level if consumed is not None else 0
-    return EventTerm(read_name(name.text), _tag(tag), condition, level, span=span, depth=depth)
+    return p.EventTerm(read_name(name.text), _tag(tag), condition, level, span=span, depth=depth)
 
 
 def _tag(token: Token | None) -> str | None:
@@ -120,18 +94,12 @@ def consume(span: Span, word: Token, level: Token | None) -> Consume:
     number = read_number(level) if level is not None else 1
     if not isinstance(number, int) or not 0 <= number <= MOST_LEVEL:
         assert level is not None
-        raise error(
-            "BAD_VALUE",
-            level.span,
-            what="the level of @consume",
-            found=number,
-            expected=f"a whole number from 0 to {MOST_LEVEL}",
-            fix="write @consume(1), or @consume alone",
-        )
+        expected, fix = f"a whole number from 0 to {MOST_LEVEL}", "write @consume(1), or @consume alone"
+        raise bad_value(level, "the level of @consume", expected, fix)
     return Consume(number)
 
 
-def period_parts(span: Span, *parts: Expr | Token) -> tuple[PeriodPart, ...]:
+def period_parts(span: Span, *parts: Expr | Token) -> tuple[p.PeriodPart, ...]:
     made = []
     for value, unit in zip(parts[::2], parts[1::2], strict=True):
         assert isinstance(value, Expr)
@@ -140,23 +108,16 @@ def period_parts(span: Span, *parts: Expr | Token) -> tuple[PeriodPart, ...]:
         if name is None:
             fix = did_you_mean(unit.text, UNIT_NAMES, otherwise="the units are msec, sec, min, hour, day, week, month")
             raise error("SYNTAX", unit.span, found=unit.text, expected="a unit of time", fix=fix)
-        made.append(PeriodPart(value, name, span=value.span.to(unit.span)))
+        made.append(p.PeriodPart(value, name, span=value.span.to(unit.span)))
     return tuple(made)
 
 
 def in_range(
     span: Span, operand: Expr, negated: Token | None, low: Expr, high: Expr, above: bool = False, below: bool = False
 ) -> Between:
-    """EPL's `x IN [low:high]` means BETWEEN; a round bracket leaves its bound out."""
+    """EPL's `x IN [low:high]` means BETWEEN; a round bracket excludes its bound."""
     depth = depth_over(span, operand, low, high)
     return Between(operand, low, high, negated is not None, above, below, span=span, depth=depth)
-
-
-def _depth(span: Span, *parts: PatternTerm) -> int:
-    depth = 1 + max(part.depth for part in parts)
-    if depth > MAX_DEPTH:
-        raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
-    return depth
 
 
 BUILDERS: dict[str, Builder] = {
@@ -165,29 +126,29 @@ BUILDERS: dict[str, Builder] = {
     "followed_by": followed_by,
     "arrow": lambda span: Arrow(None),
     "limited_arrow": lambda span, limit: Arrow(limit),
-    "pattern_any": pattern_any,
-    "pattern_all": pattern_all,
-    "pattern_until": pattern_until,
+    "pattern_any": lambda span, *operands: p.OrTerm(operands, span=span, depth=depth_over(span, *operands)),
+    "pattern_all": lambda span, *operands: p.AndTerm(operands, span=span, depth=depth_over(span, *operands)),
+    "pattern_until": lambda span, operand, until: pattern_range(span, Bounds(None, None), operand, until),
     "pattern_range": pattern_range,
     "pattern_counted": pattern_range,
     "repeat_exactly": lambda span, count: Bounds(count, count),
     "repeat_between": lambda span, low, high: Bounds(low, high),
     "repeat_at_least": lambda span, low: Bounds(low, None),
     "repeat_at_most": lambda span, high: Bounds(None, high),
-    "pattern_every": lambda span, operand: EveryTerm(operand, span=span, depth=_depth(span, operand)),
+    "pattern_every": lambda span, operand: p.EveryTerm(operand, span=span, depth=depth_over(span, operand)),
     "pattern_distinct": pattern_distinct,
-    "pattern_not": lambda span, operand: NotTerm(operand, span=span, depth=_depth(span, operand)),
+    "pattern_not": lambda span, operand: p.NotTerm(operand, span=span, depth=depth_over(span, operand)),
     "timer_guard": timer_guard,
-    "while_guard": lambda span, operand, condition: WhileGuard(
-        operand, condition, span=span, depth=_depth(span, operand)
+    "while_guard": lambda span, operand, condition: p.WhileGuard(
+        operand, condition, span=span, depth=depth_over(span, operand)
     ),
     "pattern_group": lambda span, term: term,
     "event_term": event_term,
     "tagged_event": lambda span, tag, name, condition, consumed: event_term(span, name, condition, consumed, tag),
-    "timer_term": lambda span, space, name, args: TimerTerm(f"{space.text}:{name.text}", args or (), span=span),
+    "timer_term": lambda span, space, name, args: p.TimerTerm(f"{space.text}:{name.text}", args or (), span=span),
     "consume": consume,
     "periods": lambda span, *args: args,
-    "period": lambda span, value: (PeriodPart(value, span=value.span),),
+    "period": lambda span, value: (p.PeriodPart(value, span=value.span),),
     "period_parts": period_parts,
     "in_range": in_range,
     "in_range_above": partial(in_range, above=True),

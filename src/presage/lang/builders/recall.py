@@ -7,27 +7,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from presage.errors import error
-from presage.lang.builders.clause import Clause, collect_clauses
+from presage.lang import recall_syntax as r
+from presage.lang.builders.clause import Clause, bad_value, collect_clauses, depth_over
 from presage.lang.builders.query import OTHER_JOINS, Alias, EventId, Recalled
-from presage.lang.builders.terms import call, depth_over, read_duration, read_number, read_string
+from presage.lang.builders.terms import Arguments, call, read_duration, read_number, read_string
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.recall_syntax import (
-    Bandwidth,
-    Exists,
-    HistorySelect,
-    HistorySource,
-    InSelect,
-    NamedSelect,
-    OrderTerm,
-    Over,
-    Pace,
-    RecallClause,
-    RecallCommand,
-    ScalarSelect,
-    SimilarClause,
-)
 from presage.lang.scanner import MAX_DEPTH
 from presage.lang.syntax import Expr, SelectItem
 from presage.lang.tree_walk import nodes_of
@@ -35,21 +21,21 @@ from presage.model.text import Span
 
 CLAUSE_ORDER = ("WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT")
 AROUND = ("before", "after")
-# Walks over a tree take several calls for each select, where an operator takes one or two.
+# A recursive walk takes several calls for each select, but one or two for an operator.
 SELECT_DEPTH = 8
 
 
 class Tail(NamedTuple):
-    """What stands behind the parentheses of a RECALL."""
+    """The end of a RECALL, after its parentheses."""
 
     alias: Alias | None
     notes: tuple[Clause, ...]
 
 
 class Source(NamedTuple):
-    """A source of a select, with its alias as it was written and whether JOIN stands before it."""
+    """A source of a select, with its alias as written and whether it is joined by JOIN."""
 
-    node: HistorySource
+    node: r.HistorySource
     alias: Alias | None
     joined: bool = False
 
@@ -71,34 +57,29 @@ def history_select(
     span: Span,
     distinct: Token | None,
     items: tuple[SelectItem, ...],
-    sources: tuple[HistorySource, ...] | None,
-    *rest: Clause | Where | RecallClause,
-) -> HistorySelect:
-    recalls = tuple(part for part in rest if isinstance(part, RecallClause))
+    sources: tuple[r.HistorySource, ...] | None,
+    *rest: Clause | Where | r.RecallClause,
+) -> r.HistorySelect:
+    recalls = tuple(part for part in rest if isinstance(part, r.RecallClause))
     for before, part in pairwise(rest):
-        if isinstance(part, RecallClause) and not isinstance(before, RecallClause):
+        if isinstance(part, r.RecallClause) and not isinstance(before, r.RecallClause):
             word = Span(part.span.start, part.span.start + len("RECALL"))
-            raise error(
-                "SYNTAX",
-                word,
-                found="RECALL",
-                expected="it behind FROM",
-                fix="write it before WHERE and the other clauses",
-            )
-    clauses = [part for part in rest if not isinstance(part, RecallClause)]
+            fix = "write it before WHERE and the other clauses"
+            raise error("SYNTAX", word, found="RECALL", expected="it after FROM", fix=fix)
+    clauses = [part for part in rest if not isinstance(part, r.RecallClause)]
     where = next((clause for clause in clauses if isinstance(clause, Where)), None)
     plain = tuple(clause.clause if isinstance(clause, Where) else clause for clause in clauses)
     fields = collect_clauses(plain, CLAUSE_ORDER)
     sources = sources or ()
     if where is not None and where.window is not None:
         sources = _windowed(sources, where.window)
-    select = HistorySelect(items, sources, distinct is not None, **fields, recalls=recalls, span=span)
+    select = r.HistorySelect(items, sources, distinct is not None, **fields, recalls=recalls, span=span)
     _depth(span, select)
     return select
 
 
-def _windowed(sources: tuple[HistorySource, ...], window: Window) -> tuple[HistorySource, ...]:
-    """The one WINDOW of a select goes to every source with a name that has none of its own."""
+def _windowed(sources: tuple[r.HistorySource, ...], window: Window) -> tuple[r.HistorySource, ...]:
+    """The sources with the WINDOW of the select, where a named source has none of its own."""
     open_sources = [source for source in sources if source.select is None and source.window is None]
     if not open_sources:
         fix = "leave it out, or name the stream that it is for in FROM"
@@ -106,8 +87,8 @@ def _windowed(sources: tuple[HistorySource, ...], window: Window) -> tuple[Histo
     return tuple(replace(source, window=window.micros) if source in open_sources else source for source in sources)
 
 
-def _depth(span: Span, select: HistorySelect) -> int:
-    """The depth of a select, counted so that no walk over it exhausts the stack."""
+def _depth(span: Span, select: r.HistorySelect) -> int:
+    """The depth of a select, limited so that no recursive walk exhausts the stack."""
     terms: list[Expr | None] = [item.expr for item in select.select]
     terms += [select.where, select.having, *select.group_by, *(term.expr for term in select.order_by)]
     terms += [source.on for source in select.sources]
@@ -120,7 +101,7 @@ def _depth(span: Span, select: HistorySelect) -> int:
     return depth
 
 
-def history_from(span: Span, *sources: Source) -> tuple[HistorySource, ...]:
+def history_from(span: Span, *sources: Source) -> tuple[r.HistorySource, ...]:
     for source, following in pairwise(sources):
         word = source.alias.name if source.alias and source.alias.bare else None
         if following.joined and word is not None and word.text.upper() in OTHER_JOINS:
@@ -131,70 +112,66 @@ def history_from(span: Span, *sources: Source) -> tuple[HistorySource, ...]:
 
 def history_source(span: Span, name: Token, alias: Alias | None, window: Window | None) -> Source:
     micros = window.micros if window is not None else None
-    node = HistorySource(read_name(name.text), None, _named(alias), window=micros, name_span=name.span, span=span)
+    node = r.HistorySource(read_name(name.text), None, _named(alias), window=micros, name_span=name.span, span=span)
     return Source(node, alias)
 
 
-def history_subselect(span: Span, select: HistorySelect, alias: Alias | None) -> Source:
+def history_subselect(span: Span, select: r.HistorySelect, alias: Alias | None) -> Source:
     if alias is None:
         fix = "name it: ( SELECT … ) AS h"
-        raise error("SYNTAX", span, found="a SELECT without a name", expected="an alias behind it", fix=fix)
-    return Source(HistorySource("", select, _named(alias), name_span=select.span, span=span), alias)
+        raise error("SYNTAX", span, found="a SELECT without a name", expected="an alias after it", fix=fix)
+    return Source(r.HistorySource("", select, _named(alias), name_span=select.span, span=span), alias)
 
 
 def history_join(span: Span, outer: bool | None, source: Source, on: Expr) -> Source:
     return Source(replace(source.node, on=on, outer=bool(outer)), source.alias, joined=True)
 
 
-def order_term(span: Span, expr: Expr, direction: Token | None, nulls_first: bool | None) -> OrderTerm:
+def order_term(span: Span, expr: Expr, direction: Token | None, nulls_first: bool | None) -> r.OrderTerm:
     descending = direction is not None and direction.text.upper() == "DESC"
-    return OrderTerm(expr, descending, nulls_first, span=span)
+    return r.OrderTerm(expr, descending, nulls_first, span=span)
 
 
-def scalar_select(span: Span, select: HistorySelect) -> ScalarSelect:
-    return ScalarSelect(select, span=span, depth=_depth(span, select))
+def scalar_select(span: Span, select: r.HistorySelect) -> r.ScalarSelect:
+    return r.ScalarSelect(select, span=span, depth=_depth(span, select))
 
 
-def exists(span: Span, word: Token, select: HistorySelect) -> Exists:
-    return Exists(select, span=span, depth=_depth(span, select))
+def exists(span: Span, word: Token, select: r.HistorySelect) -> r.Exists:
+    return r.Exists(select, span=span, depth=_depth(span, select))
 
 
-def in_select(span: Span, operand: Expr, negated: Token | None, select: HistorySelect) -> InSelect:
+def in_select(span: Span, operand: Expr, negated: Token | None, select: r.HistorySelect) -> r.InSelect:
     depth = max(operand.depth + 1, _depth(span, select))
     if depth > MAX_DEPTH:
         raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
-    return InSelect(operand, select, negated is not None, span=span, depth=depth)
+    return r.InSelect(operand, select, negated is not None, span=span, depth=depth)
 
 
 def over(
     span: Span,
     name: Token,
-    args: tuple[Token | None, tuple[Expr, ...]] | None,
+    args: Arguments | None,
     word: Token,
     partition: tuple[Expr, ...] | None,
-    order: tuple[OrderTerm, ...] | None,
-) -> Over:
+    order: tuple[r.OrderTerm, ...] | None,
+) -> r.Over:
     called = call(Span(span.start, word.span.start), name, args)
     parts, terms = partition or (), order or ()
     depth = depth_over(span, called, *parts, *(term.expr for term in terms))
-    return Over(called, parts, terms, span=span, depth=depth)
+    return r.Over(called, parts, terms, span=span, depth=depth)
 
 
 def refuse_subqueries(tree: object) -> None:
-    """Selects within terms, and window functions, stand in RECALL only."""
-    for node in nodes_of(tree, leave_out=(RecallClause, SimilarClause)):
-        if isinstance(node, Over):
-            raise error(
-                "UNSUPPORTED",
-                node.span,
-                what="OVER",
-                where="in queries: only the select of a RECALL has it",
-                fix="write a window behind the stream, such as R#time(5 min), or RECALL",
-            )
+    """Reject selects within terms and window functions outside of RECALL."""
+    for node in nodes_of(tree, leave_out=(r.RecallClause, r.SimilarClause)):
+        if isinstance(node, r.Over):
+            where = "in queries: only the select of a RECALL has it"
+            fix = "write a window after the stream, such as R#time(5 min), or RECALL"
+            raise error("UNSUPPORTED", node.span, what="OVER", where=where, fix=fix)
     found = [
         node.select.span.start
-        for node in nodes_of(tree, leave_out=(RecallClause, SimilarClause))
-        if isinstance(node, ScalarSelect | InSelect | Exists)
+        for node in nodes_of(tree, leave_out=(r.RecallClause, r.SimilarClause))
+        if isinstance(node, r.ScalarSelect | r.InSelect | r.Exists)
     ]
     if found:
         place = Span(min(found), min(found) + len("SELECT"))
@@ -205,20 +182,20 @@ def refuse_subqueries(tree: object) -> None:
 # -- RECALL -----------------------------------------------------------------------------------------
 
 
-def recall(span: Span, final: Token | None, last: int | None, select: HistorySelect, tail: Tail) -> Recalled:
+def recall(span: Span, final: Token | None, last: int | None, select: r.HistorySelect, tail: Tail) -> Recalled:
     for note in tail.notes:
         if note.field in AROUND:
             fix = "write RECALL SIMILAR k ( … ), or leave it out"
             raise error("SYNTAX", note.span, found=note.word, expected="it with SIMILAR only", fix=fix)
     alias = _alias(span, tail, "r")
     pace = _pace(tail.notes)
-    clause = RecallClause(select, _named(alias) or "", last, final is not None, pace, span=span)
+    clause = r.RecallClause(select, _named(alias) or "", last, final is not None, pace, span=span)
     return Recalled(clause, alias)
 
 
-def context_recall(span: Span, last: int | None, select: HistorySelect, alias: Alias | None) -> RecallClause:
+def context_recall(span: Span, last: int | None, select: r.HistorySelect, alias: Alias | None) -> r.RecallClause:
     named = _alias(span, Tail(alias, ()), "r")
-    return RecallClause(select, _named(named) or "", last, span=span)
+    return r.RecallClause(select, _named(named) or "", last, span=span)
 
 
 def similar(
@@ -226,21 +203,21 @@ def similar(
     final: Token | None,
     last: int | None,
     count: int,
-    parts: tuple[HistorySelect | NamedSelect | Clause, ...] | None,
+    parts: tuple[r.HistorySelect | r.NamedSelect | Clause, ...] | None,
     tail: Tail,
 ) -> Recalled:
-    contexts = tuple(part for part in parts or () if isinstance(part, HistorySelect))
+    contexts = tuple(part for part in parts or () if isinstance(part, r.HistorySelect))
     if not contexts:
         fix = "say what is compared: SIMILAR 5 ( CONTEXT SELECT … ) AS s"
         raise error("SYNTAX", span, found="SIMILAR without a CONTEXT", expected="CONTEXT SELECT …", fix=fix)
     alias = _alias(span, tail, "s")
-    returned = tuple(part for part in parts or () if isinstance(part, NamedSelect))
+    returned = tuple(part for part in parts or () if isinstance(part, r.NamedSelect))
     inside = tuple(part for part in parts or () if isinstance(part, Clause))
     around = tuple(note for note in tail.notes if note.field in AROUND)
     fields = collect_clauses((*inside, *around))
     pace = _pace(tuple(note for note in tail.notes if note.field not in AROUND))
     name = _named(alias) or ""
-    clause = SimilarClause(
+    clause = r.SimilarClause(
         count, contexts, name, returned, **fields, last=last, final=final is not None, pace=pace, span=span
     )
     return Recalled(clause, alias)
@@ -249,14 +226,18 @@ def similar(
 def _alias(span: Span, tail: Tail, example: str) -> Alias:
     if tail.alias is None:
         fix = f"name what is recalled: RECALL … ( … ) AS {example}"
-        raise error("SYNTAX", span, found="a RECALL without a name", expected="an alias behind it", fix=fix)
+        raise error("SYNTAX", span, found="a RECALL without a name", expected="an alias after it", fix=fix)
     return tail.alias
 
 
-def _pace(notes: tuple[Clause, ...]) -> Pace:
+def _pace(notes: tuple[Clause, ...]) -> r.Pace:
     if not notes:
-        return Pace()
-    return Pace(**collect_clauses(notes), span=notes[0].span.to(notes[-1].span))
+        return r.Pace()
+    return r.Pace(**collect_clauses(notes), span=notes[0].span.to(notes[-1].span))
+
+
+def _pace_clause(word: str, value: int, span: Span) -> Clause:
+    return Clause(word, word.lower().replace(" ", "_"), value, span)
 
 
 def recall_tail(span: Span, *parts: Clause | Alias) -> Tail:
@@ -268,19 +249,13 @@ def around(span: Span, word: Token, duration: Token) -> Clause:
     return Clause(word.text.upper(), word.text.lower(), read_duration(duration), span)
 
 
-def bandwidth(span: Span, name: Token, sign: Token | None, number: Token) -> Bandwidth:
+def bandwidth(span: Span, name: Token, sign: Token | None, number: Token) -> r.Bandwidth:
     width = float(read_number(number))
     if width <= 0 or (sign is not None and sign.text == "-"):
         found = f"{sign.text if sign else ''}{number.text}"
-        raise error(
-            "BAD_VALUE",
-            number.span,
-            what=f"the BANDWIDTH of {name.text}",
-            found=found,
-            expected="more than 0",
-            fix="say how far apart two alike numbers may be",
-        )
-    return Bandwidth(read_name(name.text), width, span=span)
+        what, fix = f"the BANDWIDTH of {name.text}", "say how far apart two alike numbers may be"
+        raise error("BAD_VALUE", number.span, what=what, found=found, expected="more than 0", fix=fix)
+    return r.Bandwidth(read_name(name.text), width, span=span)
 
 
 def _named(alias: Alias | None) -> str | None:
@@ -290,14 +265,7 @@ def _named(alias: Alias | None) -> str | None:
 def _positive(what: str, token: Token) -> int:
     micros = read_duration(token)
     if micros == 0:
-        raise error(
-            "BAD_VALUE",
-            token.span,
-            what=what,
-            found=token.text,
-            expected="more than 0",
-            fix="write a longer duration, or leave it out",
-        )
+        raise bad_value(token, what, "more than 0", "write a longer duration, or leave it out")
     return micros
 
 
@@ -321,18 +289,16 @@ BUILDERS: dict[str, Builder] = {
     "similar_count": lambda span, sign, number: _count("SIMILAR", sign, number, 1),
     "recall_unnamed": recall_tail,
     "recall_tail": recall_tail,
-    "report_every": lambda span, word, every: Clause(
-        "REPORT EVERY", "report_every", _positive("REPORT EVERY", every), span
+    "report_every": lambda span, word, every: _pace_clause("REPORT EVERY", _positive("REPORT EVERY", every), span),
+    "pause_every": lambda span, word, sign, number: _pace_clause(
+        "PAUSE EVERY", _count("PAUSE EVERY … CHUNKS", sign, number, 1), span
     ),
-    "pause_every": lambda span, word, sign, number: Clause(
-        "PAUSE EVERY", "pause_every", _count("PAUSE EVERY … CHUNKS", sign, number, 1), span
-    ),
-    "drop_after": lambda span, word, after: Clause("DROP AFTER", "drop_after", _positive("DROP AFTER", after), span),
+    "drop_after": lambda span, word, after: _pace_clause("DROP AFTER", _positive("DROP AFTER", after), span),
     "around": around,
     "similar_parts": lambda span, *parts: parts,
     "similar_next": lambda span, comma, part: part,
     "similar_context": lambda span, select: select,
-    "similar_with": lambda span, name, select: NamedSelect(read_name(name.text), select, span=span),
+    "similar_with": lambda span, name, select: r.NamedSelect(read_name(name.text), select, span=span),
     "context_recall": context_recall,
     "bandwidths": lambda span, word, *widths: Clause("BANDWIDTH", "bandwidths", widths, span),
     "bandwidth": bandwidth,
@@ -356,7 +322,7 @@ BUILDERS: dict[str, Builder] = {
     "scalar_select": scalar_select,
     "exists": exists,
     "in_select": in_select,
-    "recall_command": lambda span, action, event_id, of: RecallCommand(
+    "recall_command": lambda span, action, event_id, of: r.RecallCommand(
         action.text.lower(), read_string(event_id), read_name(of.text) if of else None, span=span
     ),
 }

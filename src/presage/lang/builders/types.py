@@ -5,34 +5,27 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from presage.errors import did_you_mean, error
+from presage.lang.builders.clause import depth_over
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
 from presage.lang.lexer import Token
-from presage.lang.scanner import MAX_DEPTH
 from presage.lang.syntax import Column
 from presage.model.text import Span
 from presage.model.types import SCALARS, ArrayOf, DataType, MapOf, StructOf
 
-# Types of other languages that users try, with ours.
+# Types of other SQL dialects, with ours.
 _ELSEWHERE = {
-    "INTEGER": "INT",
-    "SMALLINT": "INT",
+    **dict.fromkeys(("INTEGER", "SMALLINT"), "INT"),
     "BIGINT": "LONG",
-    "FLOAT": "DOUBLE",
-    "REAL": "DOUBLE",
-    "DECIMAL": "DOUBLE",
-    "NUMERIC": "DOUBLE",
-    "TEXT": "STRING",
-    "VARCHAR": "STRING",
-    "CHAR": "STRING",
     "BOOL": "BOOLEAN",
-    "DATETIME": "TIMESTAMP",
-    "DATE": "TIMESTAMP",
+    **dict.fromkeys(("FLOAT", "REAL", "DECIMAL", "NUMERIC"), "DOUBLE"),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), "STRING"),
+    **dict.fromkeys(("DATETIME", "DATE"), "TIMESTAMP"),
 }
 
 
 class TypeAt(NamedTuple):
-    """A type with its depth, which the model's types do not know."""
+    """A type with its depth."""
 
     type: DataType
     depth: int
@@ -55,24 +48,17 @@ def scalar_type(span: Span, name: Token) -> TypeAt:
     return TypeAt(SCALARS[spelled], 1)
 
 
-def _deeper(span: Span, *depths: int) -> int:
-    depth = 1 + max(depths)
-    if depth > MAX_DEPTH:
-        raise error("QUERY_TOO_DEEP", span, limit=MAX_DEPTH)
-    return depth
-
-
 def array_type(span: Span, element: TypeAt) -> TypeAt:
-    return TypeAt(ArrayOf(element.type), _deeper(span, element.depth))
+    return TypeAt(ArrayOf(element.type), depth_over(span, element))
 
 
 def map_type(span: Span, key: TypeAt, value: TypeAt) -> TypeAt:
-    return TypeAt(MapOf(key.type, value.type), _deeper(span, key.depth, value.depth))
+    return TypeAt(MapOf(key.type, value.type), depth_over(span, key, value))
 
 
 def struct_type(span: Span, *fields: ColumnAt) -> TypeAt:
     names = tuple((field.column.name, field.column.type) for field in fields)
-    return TypeAt(StructOf(names), _deeper(span, *(field.depth for field in fields)))
+    return TypeAt(StructOf(names), depth_over(span, *fields))
 
 
 def column(span: Span, name: Token, data_type: TypeAt) -> ColumnAt:

@@ -13,7 +13,7 @@ from presage.plan.nodes import Node
 
 
 class EplItems:
-    """What SELECT asks of EPL patterns."""
+    """The binding of PATTERN […] for SELECT."""
 
     def pattern(
         self, source: PatternSource, events: Callable[[EventType, str, Span], Node], catalog: Catalog, begin: int | None

@@ -48,7 +48,7 @@ def bind_pattern(
 
 @dataclass
 class _Source:
-    """A type of event that the pattern speaks of."""
+    """An event type of the pattern."""
 
     event_type: EventType
     node: n.Node
@@ -65,12 +65,12 @@ class _PatternBinder:
         self.nodes: list[Node] = []
         self.programs: list[e.Expr] = []
         self.repeats = 0
-        self.denials: tuple[int, ...] = ()  # the NOTs that the term at hand stands under
+        self.denials: tuple[int, ...] = ()  # the NOTs around the current term
 
     def bind(self, begin: int | None) -> tuple[list[ScopeItem], n.Node]:
         self._term(self.source.term, ())
         if not self.sources:
-            # Timers alone: every event of the home moves their clock.
+            # Only timers: every event of the home advances their watermark.
             self._source_of(self.catalog.types[EVENT], self.source.span)
         scopes, shown, made = [], [], []
         for number, tag in enumerate(self.tags.listed):
@@ -120,7 +120,7 @@ class _PatternBinder:
     # -- terms --------------------------------------------------------------------------------------------
 
     def _term(self, term: p.PatternTerm, repeats: tuple[int, ...]) -> int:
-        """The number of the term's node. `repeats` are the repeats that it stands under."""
+        """The number of the term's node. `repeats`: the repeats around it."""
         number = len(self.nodes)
         self.nodes.append(Node("", text=print_term(term)))  # its children have greater numbers
         match term:
@@ -227,17 +227,17 @@ class _PatternBinder:
     def _bound(self, bound: s.Expr | None, repeats: tuple[int, ...]) -> int | e.Expr | None:
         if bound is None:
             return None
-        found = self._binder(repeats).bind(bound)
-        if not t.is_integral(found.type):
+        value = self._binder(repeats).bind(bound)
+        if not t.is_integral(value.type):
             raise error(
                 "TYPE_MISMATCH",
                 bound.span,
                 what="the bound of a repeat",
                 expected="a whole number",
-                found=found.type,
+                found=value.type,
                 fix="write a number, or an INT of an event: [(a.n)]",
             )
-        return found.value if isinstance(found, e.Constant) and isinstance(found.value, int) else found
+        return value.value if isinstance(value, e.Constant) and isinstance(value.value, int) else value
 
     def _distinct(self, term: p.EveryDistinctTerm, repeats: tuple[int, ...]) -> Node:
         keys, period = list(term.keys), None
@@ -392,16 +392,15 @@ class _PatternBinder:
 
 
 def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """The NOTs that both stand under."""
+    """The NOTs around both."""
     return tuple(a for a, b in zip(one, other, strict=False) if a == b)
 
 
 def _event_type(term: p.EventTerm, catalog: Catalog) -> EventType:
-    found = catalog.types.get(term.name)
-    if found is None:
-        kind = "relation" if term.name in catalog.relations else ""
-        if kind:
-            fix = "name a stream; a relation can be asked in a filter"
-            raise error("NOT_A_STREAM", term.span, name=term.name, kind=kind, fix=fix)
+    event_type = catalog.types.get(term.name)
+    if event_type is None:
+        if term.name in catalog.relations:
+            fix = "name a stream; a relation can be used in a filter"
+            raise error("NOT_A_STREAM", term.span, name=term.name, kind="relation", fix=fix)
         raise error("UNKNOWN_STREAM", term.span, name=term.name, fix=did_you_mean(term.name, catalog.names()))
-    return found
+    return event_type

@@ -1,4 +1,4 @@
-"""Numbers and spans of time that a pattern writes -> their values, or the error that says what they may be."""
+"""Numbers and periods in a pattern: their values, and errors for those that are not allowed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from presage.operators.epl.kernel.spec import Node, Period
 from presage.plan import expr as e
 
 MOST_REPEATS = 10_000  # as many as the quantifiers of MATCH_RECOGNIZE may write out
-MOST_MICROS = 2**61  # some 73,000 years: the kernel's timers reach no further
+MOST_MICROS = 2**61  # some 73,000 years: the longest timer of the kernel
+
+
+def _bad_value(span: Span, what: str, found: object, expected: str, fix: str) -> PresageError:
+    return error("BAD_VALUE", span, what=what, found=found, expected=expected, fix=fix)
 
 
 def limit_of(limit: s.Expr | None) -> int:
-    """The n of -[n]>; -1 if there is none."""
+    """The n of -[n]>; -1: none."""
     if limit is None:
         return -1
     try:
@@ -30,57 +34,32 @@ def limit_of(limit: s.Expr | None) -> int:
         bound = None
     value = bound.value if isinstance(bound, e.Constant) else None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise error(
-            "BAD_VALUE",
+        raise _bad_value(
             limit.span,
-            what="the limit of -[n]>",
-            found=print_expression(limit),
-            expected="a number, 1 or more, that depends on no event",
-            fix="write -[1]>, or -> for no limit",
+            "the limit of -[n]>",
+            print_expression(limit),
+            "a number, 1 or more, that depends on no event",
+            "write -[1]>, or -> for no limit",
         )
     return value
 
 
 def check_bounds(term: p.RepeatTerm, low: int | e.Expr | None, high: int | e.Expr | None) -> None:
-    """Of a repeat; what comes from events is known when they come."""
+    """The bounds of a repeat; those from events are checked at run time."""
     low_at = term.low.span if term.low is not None else term.span
     high_at = term.high.span if term.high is not None else term.span
     exact = term.low is not None and term.low == term.high
     if exact and isinstance(low, int) and low < 1:
-        raise error(
-            "BAD_VALUE",
-            low_at,
-            what="a repeat count",
-            found=low,
-            expected="at least 1",
-            fix="write [1], or leave the term out",
-        )
+        raise _bad_value(low_at, "a repeat count", low, "at least 1", "write [1], or leave the term out")
     if isinstance(high, int) and high < 1:
-        raise error(
-            "BAD_VALUE",
-            high_at,
-            what="the upper bound of a repeat",
-            found=high,
-            expected="at least 1",
-            fix="write [:1], or leave the repeated term out",
+        raise _bad_value(
+            high_at, "the upper bound of a repeat", high, "at least 1", "write [:1], or leave the repeated term out"
         )
     if isinstance(low, int) and low < 0:
-        raise error(
-            "BAD_VALUE",
-            low_at,
-            what="the lower bound of a repeat",
-            found=low,
-            expected="0 or more",
-            fix="leave it out: [:m]",
-        )
+        raise _bad_value(low_at, "the lower bound of a repeat", low, "0 or more", "leave it out: [:m]")
     if isinstance(low, int) and isinstance(high, int) and low > high:
-        raise error(
-            "BAD_VALUE",
-            low_at,
-            what="the lower bound of a repeat",
-            found=low,
-            expected=f"at most the upper bound, {high}",
-            fix=f"write [{high}:{low}]",
+        raise _bad_value(
+            low_at, "the lower bound of a repeat", low, f"at most the upper bound, {high}", f"write [{high}:{low}]"
         )
     for bound, at in ((low, low_at), (high, high_at)):
         if isinstance(bound, int) and bound > MOST_REPEATS:
@@ -107,56 +86,48 @@ def fixed_period(literal: s.DurationLiteral) -> Period:
 
 
 def refuse_negative(value: s.Expr, name: str) -> None:
-    """`-5 sec`, which no term takes, as a period."""
+    """Rejects `-5 sec` as a period."""
     if isinstance(value, s.Unary) and value.op == "-" and isinstance(value.operand, s.DurationLiteral):
-        raise error(
-            "BAD_VALUE",
+        raise _bad_value(
             value.span,
-            what=f"the period of {name}",
-            found=print_expression(value),
-            expected="0 or more",
-            fix=f"write {print_expression(value.operand)}",
+            f"the period of {name}",
+            print_expression(value),
+            "0 or more",
+            f"write {print_expression(value.operand)}",
         )
 
 
 def constant_period(months: float, micros: float, name: str, span: Span) -> Period:
     """A period that depends on no event."""
     if months < 0 or micros < 0:
-        raise error(
-            "BAD_VALUE",
-            span,
-            what=f"the period of {name}",
-            found="negative",
-            expected="0 or more",
-            fix="write it without a sign, such as 5 sec",
+        raise _bad_value(
+            span, f"the period of {name}", "negative", "0 or more", "write it without a sign, such as 5 sec"
         )
     if not math.isfinite(micros) or not math.isfinite(months) or months * MICROS["month"] + micros >= MOST_MICROS:
-        raise error(
-            "BAD_VALUE",
+        raise _bad_value(
             span,
-            what=f"the period of {name}",
-            found="too long",
-            expected="at most some 73,000 years",
-            fix="leave the timer out: it would never fall due",
+            f"the period of {name}",
+            "too long",
+            "at most some 73,000 years",
+            "leave the timer out: it would never be due",
         )
     return Period(int(months), round(micros))
 
 
 def refuse_endless(nodes: Sequence[Node], number: int, word: str, span: Span) -> None:
-    """EVERY over a term that is true the moment it starts: it would start for ever."""
+    """Rejects EVERY over a term that is true when it starts: EVERY would restart it for ever."""
     if _is_instant(nodes, number):
-        raise error(
-            "BAD_VALUE",
+        raise _bad_value(
             span,
-            what=f"the term of {word}",
-            found="true the moment that it starts",
-            expected="completed by an event or by time",
-            fix="give timer:interval a period above 0",
+            f"the term of {word}",
+            "true when it starts",
+            "completed by an event or by time",
+            "give timer:interval a period above 0",
         )
 
 
 def refuse_denial(nodes: Sequence[Node], number: int, span: Span) -> None:
-    """UNTIL a term that a NOT makes true from its start: nothing could be repeated before it."""
+    """Rejects UNTIL with a term that a NOT makes true at its start: nothing could be repeated before it."""
     if _is_denial(nodes, number):
         raise error(
             "UNSUPPORTED",
@@ -188,7 +159,7 @@ def _is_instant(nodes: Sequence[Node], number: int) -> bool:
     match node.kind:
         case "interval":
             return node.period == Period()
-        case "and":  # NOT is true from its start, and ends nothing
+        case "and":  # a NOT in it is true from its start
             waits = [not instant and nodes[k].kind != "not" for k, instant in zip(node.children, below, strict=True)]
             return any(below) and not any(waits)
         case "followed":

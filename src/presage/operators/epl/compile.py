@@ -1,26 +1,20 @@
-"""The kernel of an EPL pattern, with its programs as code."""
+"""Compilation of an EPL pattern to its kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from presage.columnar.row_programs import Programs
+from presage.execution.stage import KEY
 from presage.operators.epl.kernel.pattern import PatternKernel
 from presage.operators.epl.kernel.spec import STATEMENT, PatternSpec
 from presage.operators.epl.nodes import PatternMatch
 
-if TYPE_CHECKING:
-    pass
-
-from presage.columnar.row_programs import Programs
-from presage.execution.stage import KEY
-
 
 def pattern_kernel(node: PatternMatch, relations: Mapping[str, pa.Table]) -> PatternKernel:
-    """The kernel of a pattern."""
     programs = Programs(node.programs)
     nodes = []
     for term in node.tables.nodes:

@@ -1,6 +1,6 @@
-"""Draws the terms of a PATTERN: a tree that reads from left to right, its leaves the events.
+"""The drawing of a PATTERN: a tree of its terms from left to right, whose leaves are the events.
 
-What stands under `->` comes in time from top to bottom, which arrows between the operands say.
+Arrows connect the operands of `->` from top to bottom, in the order of time.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from presage.lang.identifiers import spell_name
 from presage.operators.epl.explain import term_title
 from presage.operators.epl.kernel.spec import Node as Term
 from presage.operators.epl.nodes import PatternMatch
+from presage.operators.svg import Drawing, escaped, shortened, text_width
 from presage.plan.display import show
-from presage.plan.svg import Drawing, escaped, shortened, text_width
 
 MOST_TERMS = 400
 MOST_CHARACTERS = 46
@@ -56,7 +56,7 @@ class _Tree:
         self.next_row = 0.0
         depth = self._depths()
         widths = [text_width(title) + 22 for title in self.titles]
-        # Leaves may be wide: only what has operands pushes the next column to the right.
+        # Leaves may be wide; only terms with operands move the next column to the right.
         self.lefts = [0.0]
         for level in range(max(depth.values())):
             inner = [widths[n] for n, d in depth.items() if d == level and self.tables.nodes[n].children]
@@ -97,11 +97,11 @@ class _Tree:
             self._term(number, term, number in absent)
 
     def _under_not(self) -> set[int]:
-        found: set[int] = set()
+        absent: set[int] = set()
         for number, term in enumerate(self.tables.nodes):
-            if term.kind == "not" or number in found:
-                found.update((number, *term.children))
-        return found
+            if term.kind == "not" or number in absent:
+                absent.update((number, *term.children))
+        return absent
 
     def _branch(self, parent: _Place, child: _Place) -> None:
         x0, x1 = parent.x + parent.width, child.x

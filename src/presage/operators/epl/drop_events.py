@@ -1,12 +1,12 @@
-"""Rule drop_idle_events: events that no filter of a pattern can take do not reach its kernel.
+"""Rule drop_idle_events: events that pass no filter of a pattern do not reach its kernel.
 
 before   Pattern [EVERY a=A(n > 3) -> b=B]      after   Pattern [EVERY a=A(n > 3) -> b=B]
            Scan A                                         Filter A.n > 3
            Scan B                                           Scan A
                                                           Scan B
 
-What a filter says of its own event alone is evaluated natively; an event that fails all filters of its type changes
-nothing. Where timers run from the pattern's start and that is its first event, all events stay: they may be it.
+The conditions of filters over their own event are evaluated natively; an event that fails all filters of its type has
+no effect. If timers run from the pattern's start, which is its first event, all events are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Conditions in a pattern -> what a filter says of its event alone, and programs over the events of tags.
+"""Conditions in a pattern, split into the part over a filter's own event and programs over the events of tags.
 
 A tag under a repeat is one event inside that repeat and a list of events outside of it.
 """
@@ -17,15 +17,14 @@ from presage.operators.epl.kernel.spec import Argument, Node
 from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
-from presage.plan.row_parts import collapse
-from presage.plan.row_terms import OneRow, RowValue
+from presage.plan.row_terms import OneRow, RowValue, collapse
 
 OWN = Argument(None)
 
 
 @dataclass(frozen=True)
 class Tag:
-    """A tag while the pattern is read; `repeats` and `denials` are the repeats and the NOTs that it stands under."""
+    """A tag while the pattern is bound; `repeats` and `denials`: the repeats and the NOTs around it."""
 
     name: str
     source: int
@@ -52,7 +51,7 @@ class EventValue(OneRow):
 
 @dataclass
 class Tags:
-    """The tags of a pattern in the order of the text, found by name: a pattern may have thousands."""
+    """The tags of a pattern in the order of the text, indexed by name: a pattern may have thousands."""
 
     listed: list[Tag] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class Tags:
 class TagScope(Scope):
     """Names inside a pattern: the tags so far, and in a filter the attributes of its own event without a qualifier.
 
-    Only the tags that a condition names are looked at; all of them only for a message.
+    Items are built only for the tags that a condition names; for all of them only in an error message.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class TagScope(Scope):
         count: int | None = None,
         own: tuple[EventType, str | None] | None = None,
     ) -> None:
-        """The first `count` tags, else all. `own`: the type of a filter's own event, and its tag."""
+        """`count`: only the first tags. `own`: the type of a filter's own event, and its tag."""
         self.catalog = catalog
         self._tags, self._repeats, self._denials, self._types = tags, repeats, denials, types
         self._count = len(tags.listed) if count is None else count
@@ -90,7 +89,7 @@ class TagScope(Scope):
             event_type, tag = own
             alias = tag or event_type.name
             if self.numbered(alias) is not None:
-                alias = f"_{alias}"  # an event without a tag, of a type whose name is a tag: it has no qualifier
+                alias = f"_{alias}"  # no qualifier: the event has no tag, and the name of its type is a tag
             self.own = replace(event_item(event_type), alias=alias)
 
     @cached_property
@@ -102,11 +101,11 @@ class TagScope(Scope):
     def item(self, alias: str) -> ScopeItem | None:
         if self.own is not None and self.own.alias == alias:
             return self.own
-        found = self.numbered(alias)
-        return None if found is None else found[2]
+        tag = self.numbered(alias)
+        return None if tag is None else tag[2]
 
     def numbered(self, alias: str) -> tuple[int, int, ScopeItem] | None:
-        """The number of a tag, its source, and what it is here; None if it is not known yet."""
+        """The number of a tag, its source, and its item; None if it comes later."""
         number = self._tags.places.get(alias, self._count)
         if number >= self._count or alias == self._own_tag:
             return None
@@ -134,7 +133,8 @@ class TagScope(Scope):
 
 
 class Reader:
-    """Bound expressions over tags -> columns of single events, and programs. `own`: the source of the event at hand."""
+    """Turns bound expressions over tags into columns of single events, and programs. `own`: the source of the filter's
+    event."""
 
     def __init__(
         self,
@@ -151,16 +151,16 @@ class Reader:
         self.arguments = arguments if arguments is not None else []
 
     def split(self, condition: e.Expr) -> tuple[e.Expr | None, e.Expr | None]:
-        """What a filter says of its own event, over the columns of its source; and the rest."""
+        """The part of a condition over the filter's own event, as columns of its source; and the rest."""
         alone: list[e.Expr] = []
         rest: list[e.Expr] = []
         for part in e.conjuncts(collapse(self._events(condition))):
-            spoken = [x.argument for x in part.walk() if isinstance(x, EventValue)]
-            (alone if all(a == OWN for a in spoken) else rest).append(part)
+            arguments = [x.argument for x in part.walk() if isinstance(x, EventValue)]
+            (alone if all(a == OWN for a in arguments) else rest).append(part)
         return e.conjunction([_over_event(part) for part in alone]), e.conjunction(rest)
 
     def filter(self, node: Node, condition: e.Expr, programs: list[e.Expr]) -> Node:
-        """The node with what its filter says of several events."""
+        """The node with the part of its condition over several events."""
         program = self._rows(condition)
         programs.append(program)
         number = len(programs) - 1
@@ -192,7 +192,7 @@ class Reader:
         return expr.map_children(self._rows)
 
     def _events(self, expr: e.Expr) -> e.Expr:
-        """Columns of tags become leaves that say which event they are of."""
+        """Columns of tags become leaves with the event that they belong to."""
         if isinstance(expr, e.FieldOf) and isinstance(expr.base, e.ElementOf):
             chosen = self._element(expr.base)
             if chosen is not None:
@@ -250,7 +250,7 @@ class Reader:
 
 
 def event_item(event_type: EventType) -> ScopeItem:
-    """The columns of a source of the pattern: they go by the type's name."""
+    """The columns of a source, qualified by the type's name."""
     attributes = tuple((a.name, a.type) for a in event_type.attributes)
     return ScopeItem(event_type.name, f"{event_type.kind} '{event_type.name}'", attributes, event_type.hidden)
 

@@ -1,4 +1,4 @@
-"""What EXPLAIN says of an EPL pattern: terms, key, state, warnings."""
+"""EXPLAIN of an EPL pattern: terms, key, state, warnings."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def describe_pattern(node: PatternMatch) -> Report:
     lines = [f"kernel  pattern of {_counted(len(tables.nodes), 'term')}" + (f" by [{keys}]" if keys else "")]
     lines += [INDENT * 4 + line for line in _terms(tables, 0)]
     spread = f"parallel, partitioned by [{keys}]" if keys else f"one partition, because {_why_one(tables)}"
-    found = growth(tables)
-    kept = [part.kept for part in found] or ["one open match at a time"]
+    parts = growth(tables)
+    kept = [part.kept for part in parts] or ["one open match at a time"]
     if keys:
         kept.append(f"nothing for a value of [{keys}] without an open match")
     kept.append(f"more than {tables.most:,} partial matches in one partition are an error")
-    warnings = tuple(part.warning for part in found if part.warning)
+    warnings = tuple(part.warning for part in parts if part.warning)
     return Report("\n".join(lines), f"pattern: {spread}", "\n".join(f"pattern: {part}" for part in kept), warnings)
 
 
 def _terms(tables: PatternTables, number: int) -> list[str]:
-    """A term and, indented, those that it is made of."""
+    """A term and, indented, its operands."""
     term = tables.nodes[number]
     below = [INDENT + line for child in term.children for line in _terms(tables, child)]
     return [term_title(term, tables) + (f": {_how(term)}" if term.kind == "filter" else ""), *below]
 
 
 def term_title(term: Term, tables: PatternTables) -> str:
-    """A term without those that it is made of."""
+    """A term without its operands."""
     match term.kind:
         case "followed":
             limits = [str(limit) for limit in term.limits if limit >= 0]

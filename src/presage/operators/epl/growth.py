@@ -1,7 +1,7 @@
-"""What the open matches of a pattern keep, and a warning where nothing bounds that.
+"""The growth of a pattern's state, and a warning where nothing bounds it.
 
-A term *repeats* if it may become true again and again (EVERY). What follows such a term is open once for each time, so
-it must end by itself: by a timer, by a guard around it, or by a limit on the arrow.
+A term *repeats* if it may become true more than once (EVERY). The terms after it are open once for each time, so they
+must end by themselves: by a timer, by a guard around them, or by a limit on the arrow.
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ EXAMPLE = "timer:within(1 hour)"
 
 @dataclass(frozen=True)
 class Growth:
-    """What is kept, in words; and what to write so that it stays bounded, if it does not."""
+    """What the state keeps, in words; and, if it is not bounded, how to bound it."""
 
     kept: str
     warning: str = ""
 
 
 def growth(tables: PatternTables) -> list[Growth]:
-    """All that the pattern keeps beside its one start."""
+    """All that the state keeps besides one open match."""
     return list(dict.fromkeys(_below(tables, 0, None)))
 
 
 def period_text(period: Period) -> str:
-    """A span of time in words."""
     if period.program >= 0:
         return "a time taken from events"
     return format_duration(period.micros, period.months)
@@ -42,7 +41,7 @@ def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def head_of(term: Term, tables: PatternTables) -> str:
-    """EVERY-DISTINCT(keys) without what it repeats."""
+    """EVERY-DISTINCT(keys) without its operand."""
     child = tables.nodes[term.children[0]].text
     for operand in (child, f"({child})"):
         if term.text.endswith(operand):
@@ -51,7 +50,7 @@ def head_of(term: Term, tables: PatternTables) -> str:
 
 
 def _below(tables: PatternTables, number: int, guard: str | None) -> list[Growth]:
-    """`guard`: how long a term around this one lets it live."""
+    """`guard`: the longest lifetime, by a guard around the term."""
     term = tables.nodes[number]
     found: list[Growth] = []
     if term.kind == "within" and term.period is not None:
@@ -138,20 +137,20 @@ def _repeats(tables: PatternTables, number: int) -> bool:
 
 
 def _lasts(tables: PatternTables, number: int) -> str | None:
-    """How long an instance of a term lives at most; None if time alone does not end it."""
+    """The longest lifetime of an instance of a term; None if no timer ends it."""
     term = tables.nodes[number]
     if term.kind in ("within", "interval") and term.period is not None:
         return f"at most {period_text(term.period)}"
     if term.kind in (*REPEATING, "not", "filter"):
         return None
     if term.kind == "until":
-        # What ends a repeat is its second operand.
+        # The second operand ends a repeat.
         return _lasts(tables, term.children[1]) if len(term.children) > 1 else None
     parts = [_lasts(tables, child) for child in term.children if tables.nodes[child].kind != "not"]
-    known = [part for part in parts if part is not None]
-    if not known or (term.kind != "or" and len(known) < len(parts)):
+    limits = [part for part in parts if part is not None]
+    if not limits or (term.kind != "or" and len(limits) < len(parts)):
         return None
-    return known[0] if len(set(known)) == 1 and len(parts) == 1 else "as long as its timers run"
+    return limits[0] if len(set(limits)) == 1 and len(parts) == 1 else "as long as its timers run"
 
 
 def _in_parentheses(term: Term, text: str) -> str:

@@ -1,10 +1,10 @@
-"""Rule infer_pattern_keys: events that all events of a match are tied to by equality divide a pattern into keys.
+"""Rule infer_pattern_keys: equality of all events of a match with the first one partitions a pattern by key.
 
 before   Pattern [EVERY a=A -> b=B(k = a.k)]      after   Pattern [EVERY a=A -> b=B(k = a.k)] by [A.k]
 
-It holds for `EVERY a -> …` where each later filter says `x = a.k`: then the events of one key never meet those of
-another, and each key is a pattern of its own. `EVERY (a -> b)` is not divided: there an `a` of one key keeps those of
-all others out. Nor is a pattern with a limit on open instances, or whose matches discard others.
+It applies to `EVERY a -> …` where each later filter has `x = a.k`: then events of different keys are never in one
+match, and each key is a pattern of its own. `EVERY (a -> b)` is not partitioned: there an `a` of one key blocks those
+of all others. Nor is a pattern with a limit on open instances, or whose matches discard others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def infer_pattern_keys(plan: Node) -> Node:
 
 
 def _partition(node: PatternMatch) -> tuple[tuple[str, ...], ...] | None:
-    """For each source the columns that hold the key."""
+    """The key columns of each source."""
     tables = node.tables
     first = _first_filter(tables)
     if first is None or tables.discard or tables.suppress:
@@ -44,7 +44,7 @@ def _partition(node: PatternMatch) -> tuple[tuple[str, ...], ...] | None:
     columns: dict[int, list[str]] = {first.source: []}
     for key in common:
         own: dict[int, str] = {first.source: key}
-        # A source whose filters name different attributes has no one column that holds the key.
+        # A source whose filters compare different attributes has no single key column.
         if all(own.setdefault(t.source, tie[key]) == tie[key] for t, tie in zip(later, ties, strict=True)):
             keys.append(key)
             for source, column in own.items():
@@ -62,8 +62,8 @@ def _first_filter(tables: PatternTables) -> Term | None:
     every = tables.nodes[root.children[0]]
     if every.kind != "every":
         return None
-    found = tables.nodes[every.children[0]]
-    return found if found.kind == "filter" and found.tag >= 0 else None
+    first = tables.nodes[every.children[0]]
+    return first if first.kind == "filter" and first.tag >= 0 else None
 
 
 def _below(tables: PatternTables, number: int) -> list[Term]:
@@ -72,10 +72,10 @@ def _below(tables: PatternTables, number: int) -> list[Term]:
 
 
 def _ties(term: Term, tag: int, programs: tuple[Expr, ...]) -> dict[str, str]:
-    """What a filter says of its event and the first one: column of the first event -> column of its own."""
+    """Equalities between a filter's event and the first one: by column of the first event, the column of its own."""
     if term.program < 0:
         return {}
-    found: dict[str, str] = {}
+    ties: dict[str, str] = {}
     for part in conjuncts(programs[term.program]):
         if not isinstance(part, Comparison) or part.op != "=":
             continue
@@ -83,5 +83,5 @@ def _ties(term: Term, tag: int, programs: tuple[Expr, ...]) -> dict[str, str]:
             continue
         for mine, other in ((part.left, part.right), (part.right, part.left)):
             if term.arguments[mine.place] == Argument(None) and term.arguments[other.place] == Argument(tag):
-                found[other.column] = mine.column
-    return found
+                ties[other.column] = mine.column
+    return ties

@@ -13,10 +13,10 @@ from presage.plan.row_terms import RowValue
 
 @dataclass(frozen=True)
 class PatternMatch(Node):
-    """PATTERN […] over one source for each type of event in it; `prepared` and `partition` are parallel to the sources.
+    """PATTERN […] over one source for each event type in it; `prepared` and `partition` are by source.
 
-    Columns: what `tables.shown` name. `partition` holds, for each source, the prepared columns that tie all events of
-    a match together (see rule infer_pattern_keys), or nothing.
+    Columns: those of `tables.shown`. `partition`: the prepared columns of the key that all events of a match share (see
+    rule infer_pattern_keys), or nothing.
     """
 
     sources: tuple[Node, ...]
@@ -25,7 +25,7 @@ class PatternMatch(Node):
     tables: PatternTables
     made: tuple[Field, ...]
     partition: tuple[tuple[str, ...], ...] = ()
-    filtered: bool = False  # whether events that no filter takes are kept out (see rule drop_idle_events)
+    filtered: bool = False  # events that pass no filter are dropped (see rule drop_idle_events)
     text: str = ""
 
     @property
@@ -56,7 +56,7 @@ class PatternMatch(Node):
         return replace(narrow, prepared=kept, tables=replace(narrow.tables, columns=columns))
 
     def used_columns(self) -> frozenset[str]:
-        """The prepared columns that the tables and programs speak of."""
+        """The prepared columns that the tables and programs refer to."""
         used = {s.column for s in self.tables.shown}
         used |= {name for part in self.partition for name in part}
         for node in self.tables.nodes:
@@ -71,6 +71,6 @@ class PatternMatch(Node):
         return f"Pattern [{self.text}]{by}"
 
     def key_of(self, source: int) -> tuple[Expr, ...]:
-        """The expressions that hold the key in the events of a source."""
+        """The key expressions of a source."""
         by_name = {n.name: n.expr for n in self.prepared[source]}
         return tuple(by_name[name] for name in self.partition[source])

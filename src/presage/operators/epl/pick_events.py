@@ -1,9 +1,9 @@
-"""Rule pick_listed_events: an attribute of one event of a repeated tag is gathered alone, not with all of the list.
+"""Rule pick_listed_events: an attribute of one event of a repeated tag is a column of its own, not a list.
 
 before   Project [a[0].id]                       after   Project [_a[0].id]
            Pattern [[2] a=A] -> a                          Pattern [[2] a=A] -> _a[0].id
 
-Without it the list of whole events would be kept, shuffled and built only to take one attribute out of it.
+Without it the state would keep, and Spark shuffle, lists of whole events to read one attribute.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pick_listed_events(plan: Node) -> Node:
 
 
 class _Picker:
-    """Gives a pattern one more column for each attribute that is picked out of a list."""
+    """Adds a column to a pattern for each attribute of an element of a list."""
 
     def __init__(self, pattern: PatternMatch) -> None:
         self.pattern = pattern

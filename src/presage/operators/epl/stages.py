@@ -34,8 +34,8 @@ def pattern_stage(node: PatternMatch) -> Stage:
 
 
 def _has_timers(node: Node) -> bool:
-    """A timer's interval is true by time alone. A guard only ends terms, which can make something true again where a
-    NOT, true from its start, is started anew; elsewhere it may as well be noticed with the next event."""
+    """An interval turns true by time alone. A guard only ends terms: that makes something true only where a NOT, which
+    is true from its start, is started again. Elsewhere the end of a guard can wait for the next event."""
     if not isinstance(node, PatternMatch):
         return False
     kinds = {term.kind for term in node.tables.nodes}

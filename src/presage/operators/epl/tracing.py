@@ -1,4 +1,4 @@
-"""An EPL pattern that shows which events a match is made of."""
+"""An EPL pattern with further columns: the events that a match consists of."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import replace
 from presage.model import types as t
 from presage.operators.epl.kernel.spec import Shown
 from presage.operators.epl.nodes import PatternMatch
-from presage.plan.match_trace import MARK
+from presage.operators.trace_columns import MARK
 from presage.plan.nodes import TIME, Field
 
 
 def traced(node: PatternMatch) -> tuple[PatternMatch, tuple[Field, ...]]:
-    """The pattern with the times of its events beside its rows."""
+    """The pattern with the times of each match's events."""
     return showing(node, TIME)
 
 
 def showing(node: PatternMatch, column: str) -> tuple[PatternMatch, tuple[Field, ...]]:
-    """The pattern with a number of each of its events, a column that all of them have, beside its rows."""
+    """The pattern with a column's values of each match's events; all events must have the column."""
     shown, fields = [], []
     for number, tag in enumerate(node.tables.tags):
         name = f"{MARK}{tag.name}"

@@ -1,4 +1,4 @@
-"""The filters that wait in a pattern's state: for which events, after which events, and until when."""
+"""The filters that wait in a pattern's state: their partial matches, and the ends of their guards."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NEVER = 2**62
 
 @dataclass(frozen=True)
 class Waiting:
-    """A filter that waits. `bound`: tags and arrivals of the events that its match has; `rows`: where the state keeps
-    them; `guards`: the ends of the guards around it."""
+    """A filter that waits. `bound`: tags and arrivals of the events of its partial match; `rows`: their rows in the
+    state; `guards`: the ends of the guards around it."""
 
     term: int
     bound: tuple[tuple[int, int], ...] = ()
@@ -29,7 +29,7 @@ class Waiting:
 
     @property
     def same(self) -> tuple[Any, ...]:
-        """Equal for the same partial match in a later state."""
+        """Identifies the same partial match in a later state."""
         return self.term, self.bound
 
     @property
@@ -42,7 +42,7 @@ class Waiting:
 
 
 def waiting_in(state: State, tables: PatternTables) -> list[Waiting]:
-    """All filters that wait; a state does not keep what is as at the start (see `waiting_at_start`)."""
+    """All filters that wait; a state leaves out idle keys (see `waiting_at_start`)."""
     terms = state.tables.get("terms")
     if terms is None or not terms.num_rows:
         return []
@@ -50,7 +50,7 @@ def waiting_in(state: State, tables: PatternTables) -> list[Waiting]:
     binds = state.tables["binds"]
     chain = [ints(binds, name) for name in binds.column_names[:3]] if binds.num_rows else []
     numbers = ints(state.tables["rows"], SEQ) if "rows" in state.tables else np.zeros(0, np.int64)
-    found = []
+    waiting = []
     for i in range(terms.num_rows):
         term = int(nodes[i]) // WIDTH
         if tables.nodes[term].kind != "filter":
@@ -66,19 +66,19 @@ def waiting_in(state: State, tables: PatternTables) -> list[Waiting]:
             if tables.nodes[int(nodes[up]) // WIDTH].kind == "within":
                 guards.append(int(dues[up]))
             up = int(parents[up])
-        found.append(Waiting(term, tuple(bound[::-1]), tuple(rows[::-1]), tuple(guards), state))
-    return found
+        waiting.append(Waiting(term, tuple(bound[::-1]), tuple(rows[::-1]), tuple(guards), state))
+    return waiting
 
 
 def waiting_at_start(tables: PatternTables) -> list[Waiting]:
-    """The filters that wait when a pattern has just begun."""
+    """The filters that wait when a pattern has just started."""
 
     def first(number: int) -> list[int]:
         term = tables.nodes[number]
         if term.kind == "filter":
             return [number]
         children = term.children[:1] if term.kind == "followed" else term.children
-        return [found for child in children for found in first(child)]
+        return [leaf for child in children for leaf in first(child)]
 
     return [Waiting(number) for number in first(0)]
 

@@ -1,7 +1,7 @@
-"""Why an event is in no match of a pattern: what it could have become in each open partial match.
+"""Why-not of an EPL pattern: what an event could have become in each open partial match.
 
-The kernel itself takes in what came before: what it waits for then is what the event met. So nothing is guessed, and
-what a guard had ended shortly before is told, too.
+The kernel steps through the events before: the filters that wait then are those that the event met. Partial matches
+that a guard had ended shortly before are reported as well.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from presage.operators.epl.kernel.spec import SOURCE, Argument
 from presage.operators.epl.nodes import PatternMatch
 from presage.operators.epl.tracing import showing
 from presage.operators.epl.waiting_filters import Waiting, is_over, terms_in, waiting_at_start, waiting_in
+from presage.operators.trace_columns import bound_in
 from presage.plan.expr import Expr, conjuncts
-from presage.plan.match_trace import bound_in
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Scan, order_columns
 from presage.plan.row_terms import RowValue
 
-# Events before the one that is asked about which are taken in one by one: guards that end among them are noticed.
+# How many events before the examined one are stepped one by one, to notice guards that end among them.
 STEPS = 200
 MOST_CHANCES, MOST_NOTES, MOST_OTHERS, MOST_TERMS = 100, 5, 5, 5_000
 
 
 def why_pattern(node: PatternMatch, plan: Node, context: StepContext, number: int, examiner: r.Examiner) -> r.Reasons:
-    """What the event with a number met. `context` reads all that the statement has taken in."""
-    return _Asked(node, context, number, examiner).reasons()
+    """What happened to an event, by its number. `context` reads all input of the statement."""
+    return _EventReasons(node, context, number, examiner).reasons()
 
 
-class _Asked:
+class _EventReasons:
     def __init__(self, node: PatternMatch, context: StepContext, number: int, examiner: r.Examiner) -> None:
-        # What no filter takes is kept out below; here somebody asks why.
+        # Rule drop_idle_events has dropped events that pass no filter; why-not examines them too.
         sources = tuple(s.input if node.filtered and isinstance(s, Filter) else s for s in node.sources)
-        # The events of a match are told by the numbers of their arrival.
+        # The events of a match are identified by their arrival numbers.
         self.node, _ = showing(replace(node, sources=sources), SEQ)
-        self.number, self.examiner, self.clock = number, examiner, context.clock
+        self.number, self.examiner, self.watermark = number, examiner, context.watermark
         self.raw = [run(source, context).table for source in sources]
         parts = [self._part(i, table, context) for i, table in enumerate(self.raw)]
         self.table = sorted_table(united(parts), (TIME, SEQ, *order_columns(node.depth - 1), SOURCE))
@@ -66,7 +66,7 @@ class _Asked:
         what, tables = self.node.tables.text, self.node.tables
         own = self.table.filter(pa.array(ints(self.table, SEQ) == self.number))
         if not own.num_rows:
-            return r.Reasons(what, notes=("It is no event of this pattern.",))
+            return r.Reasons(what, notes=("It is not an event of this pattern.",))
         keys = self.kernel.spec.keys
         table = r.of_key(self.table, keys, [own[name][0].as_py() for name in keys])
         known, met, ended = self._met(table, int(own[TIME][0].as_py()))
@@ -84,7 +84,7 @@ class _Asked:
         if len(chances) > MOST_CHANCES:
             notes.append(f"{len(chances) - MOST_CHANCES} more partial matches are not shown.")
         if known is not None and any(term.kind == "within" for term in tables.nodes):
-            notes.append(f"What timer:within had ended before {format_timestamp(known)} is not shown.")
+            notes.append(f"Partial matches that timer:within ended before {format_timestamp(known)} are not shown.")
         return r.Reasons(what, tuple(chances[:MOST_CHANCES]), tuple(notes))
 
     def _notes(self, state: State, own: pa.Table) -> list[str]:
@@ -94,17 +94,17 @@ class _Asked:
             of_key = f" of {', '.join(keys)}" if keys else ""
             notes.append(f"The pattern{of_key} had ended before: without EVERY it ends with its first match.")
         if any(term.consume for term in tables.nodes):
-            notes.append("@consume gives it to the filters of the highest level that take it, and to no others.")
+            notes.append("@consume gives it only to the filters of the highest level that it passes.")
         if tables.suppress or tables.discard:
             word = "@SuppressOverlappingMatches" if tables.suppress else "@DiscardPartialsOnMatch"
-            notes.append(f"{word} may leave out what would have become a match; that is not looked at here.")
+            notes.append(f"{word} may drop a match; why-not does not examine that.")
         return notes
 
-    # -- what it met, and what came of it -------------------------------------------------------------------
+    # -- the state that it met, and the outcome -------------------------------------------------------------------
 
     def _met(self, table: pa.Table, time: int) -> tuple[int | None, State, list[Waiting]]:
-        """Since when ended guards are known (None: since the start), the state that the event met, and what guards
-        had ended by then."""
+        """Since when ended guards are known (None: since the start), the state that the event met, and the filters
+        that guards had ended by then."""
         numbers = ints(table, SEQ)
         first = int(np.flatnonzero(numbers == self.number)[0])
         begin = max(0, first - STEPS)
@@ -125,7 +125,7 @@ class _Asked:
             state, _ = self.kernel.step(state, table.slice(begin, end - begin), now)
             begin = end
         ended |= self._ended(state, time)
-        # Timers that are due by the event's own time ring before it.
+        # Timers that are due at the event's time ring before it.
         state, _ = self.kernel.step(state, table.slice(0, 0), time)
         return known, state, list(ended.values())
 
@@ -134,35 +134,35 @@ class _Asked:
         return {w.same: w for w in waiting if w.bound and w.due is not None and w.due <= now}
 
     def _fate(self, table: pa.Table, met: State) -> list[str]:
-        """What became of the matches that took it."""
+        """The outcome of the matches that took it."""
         first = int(np.flatnonzero(ints(table, SEQ) == self.number)[0])
-        state, made = self.kernel.step(met, table.slice(first), self.clock)
+        state, made = self.kernel.step(met, table.slice(first), self.watermark)
         notes = []
         whole = [row for row in made.to_pylist() if self.number in (number for _, number in bound_in(row))]
         for row in whole[:MOST_NOTES]:
             name = next(name for name, number in bound_in(row) if number == self.number)
             others = [f"{other} {self._moment(n)}" for other, n in bound_in(row) if n != self.number]
-            beside = f", with {', '.join(others)}" if others else ""
-            notes.append(f"It is {name} of a match that was complete at {format_timestamp(row[TIME])}{beside}.")
+            rest = f", with {', '.join(others)}" if others else ""
+            notes.append(f"It is {name} of a match that was complete at {format_timestamp(row[TIME])}{rest}.")
         if len(whole) > MOST_NOTES:
             notes.append(f"It is in {len(whole) - MOST_NOTES} more matches.")
         waiting = [w for w in waiting_in(state, self.node.tables) if w.has(self.number)]
         for w in waiting[:MOST_NOTES]:
             until = "" if w.due is None else f" until {format_timestamp(w.due)}"
             text = self.node.tables.nodes[w.term].text
-            told = f"goes on as long as no {text} comes" if self._denied(w.term) else f"waits for {text}"
-            notes.append(f"A match with it {told}{until}.")
+            state_of = f"continues as long as no {text} comes" if self._denied(w.term) else f"waits for {text}"
+            notes.append(f"A match with it {state_of}{until}.")
         if not whole and not waiting:
             notes.append("No match with it became complete, and no filter waits with it any more.")
         return notes
 
     def _of_others(self, own: pa.Table, notes: list[str]) -> list[r.Chance]:
-        """The newest partial matches of other keys: that keys must agree is a condition of the pattern, too."""
+        """The newest partial matches of other keys: equal keys are a condition of the pattern, too."""
         first = int(np.flatnonzero(ints(self.table, SEQ) == self.number)[0])
         time = int(own[TIME][0].as_py())
         state, _ = self.kernel.step(self.kernel.initial(), self.table.slice(0, first), time)
         if terms_in(state) > MOST_TERMS:
-            notes.append("There are very many partial matches of other keys; they are not looked at.")
+            notes.append("There are very many partial matches of other keys; they are not examined.")
             return []
         waiting = [w for w in waiting_in(state, self.node.tables) if w.bound and self._is_other(w, own)]
         waiting.sort(key=lambda w: w.bound[-1][1], reverse=True)
@@ -181,7 +181,7 @@ class _Asked:
     # -- one chance -----------------------------------------------------------------------------------------
 
     def _chance(self, waiting: Waiting, own: pa.Table) -> list[r.Chance]:
-        """None if it waits for events of another type."""
+        """Empty if it waits for events of another type."""
         term = self.node.tables.nodes[waiting.term]
         views = np.flatnonzero(ints(own, SOURCE) == term.source)
         if not len(views):
@@ -205,7 +205,7 @@ class _Asked:
             outcome = r.OVER if outcome == r.TAKEN else outcome
         elif self._denied(waiting.term):
             outcome = r.DENIES if outcome == r.TAKEN else outcome
-            further = "" if outcome == r.DENIES else "it stands under NOT: such an event would have ended the match"
+            further = "" if outcome == r.DENIES else "it is under NOT: such an event would have ended the match"
         return [r.Chance(term.text, tuple(self._bound(waiting)), tuple(answers), outcome, further)]
 
     def _value(self, argument: Argument, column: str, waiting: Waiting, own: pa.Table, view: int) -> pa.Array:
@@ -232,20 +232,20 @@ class _Asked:
         return format_timestamp(int(table[TIME][0].as_py()))
 
     def _denied(self, number: int) -> bool:
-        """Whether a term stands under a NOT."""
+        """Whether a term is under a NOT."""
         nodes = self.node.tables.nodes
         above = next((i for i, term in enumerate(nodes) if number in term.children), None)
         return above is not None and (nodes[above].kind == "not" or self._denied(above))
 
 
 def scan_conditions(node: PatternMatch) -> Iterator[r.ScanConditions]:
-    """The filters of a pattern, as far as they speak of one event."""
+    """The conditions of a pattern's filters over their own event."""
     for term in node.tables.nodes:
         if term.kind != "filter":
             continue
         source = node.sources[term.source]
         if isinstance(source, Filter):
-            # It lets pass what any filter of the pattern takes, and asks nothing else.
+            # The filter of rule drop_idle_events: it only drops events that pass no filter.
             source = source.input
         if isinstance(source, Scan):
             flags = {named.name: named.expr for named in node.prepared[term.source]}

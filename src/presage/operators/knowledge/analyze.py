@@ -1,4 +1,4 @@
-"""Knowledge as a step before binding: domain terms and PATHs of a query are rewritten."""
+"""The step before binding: domain terms and PATHs of a query are rewritten."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from presage.operators.knowledge.rewrite import Rewritten, in_plain_words
 
 @dataclass
 class KnowledgeItems:
-    """`library` holds what is known; `optimizing` lets rules simplify what is asked of it."""
+    """`library` holds the knowledge bases; `optimizing` enables the rules that simplify questions to them."""
 
     library: Library = field(default_factory=Library)
     optimizing: bool = True

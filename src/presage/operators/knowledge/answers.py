@@ -1,4 +1,4 @@
-"""Answers of the knowledge bases: tables of a PATH, or verdicts on values of events as they are met."""
+"""Answers of the knowledge bases: the table of a PATH, or answers for keys of events, computed as they occur."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from presage.operators.knowledge.probes import Key, Probe
 from presage.operators.knowledge.tables import MARK, PREFIX, MarkedTables, PathTable, key_values, value_of
 from presage.operators.knowledge.vocabulary import Reading
 
-# Keys of one question whose answers are remembered.
+# Cached keys of one question.
 MOST_KEYS = 200_000
 
 
 def rows_of(table: PathTable | MarkedTables, graph: Graph) -> pa.Table:
-    """The answers, each once. Without columns: one row if the pattern has a solution."""
+    """The distinct answers. Without columns: one row if the pattern has a solution."""
     if isinstance(table, MarkedTables):
         several = [(number, rows_of(part, graph)) for number, part in table.parts]
         marks = [pa.array([number] * rows.num_rows, pa.int32()) for number, rows in several]
@@ -42,7 +42,7 @@ def rows_of(table: PathTable | MarkedTables, graph: Graph) -> pa.Table:
         made.update(dict.fromkeys(itertools.product(*parts)))
     names = (*table.key_names, *(name for name, _ in table.value_columns))
     types = (*(k.type for k in table.keys), *(v.type for v in table.values))
-    # The order of the rows is that of an event's solutions, and must not be the store's, which may change.
+    # An event's solutions come in this order, so it must be deterministic; the order of the store is not.
     ordered = sorted(made, key=lambda row: [(value is None, str(value)) for value in row])
     columns = list(zip(*ordered, strict=True)) if made else [()] * len(names)
     arrays = [pa.array(column, to_arrow(kind)) for column, kind in zip(columns, types, strict=True)]
@@ -50,7 +50,7 @@ def rows_of(table: PathTable | MarkedTables, graph: Graph) -> pa.Table:
 
 
 class Entities:
-    """Which values of an attribute name an entity that is known."""
+    """The known entities among the values of an attribute."""
 
     def __init__(self, reading: Reading, graph: Callable[[], Graph]) -> None:
         self._reading = reading
@@ -58,7 +58,7 @@ class Entities:
         self._named: dict[str, bool] = {}
 
     def unknown(self, values: pa.ChunkedArray) -> int:
-        """How many of them name none; NULL names nothing and is not counted."""
+        """The number of values that name no known entity. NULLs are not counted."""
         if len(self._named) > MOST_KEYS:
             self._named.clear()
         coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -66,11 +66,11 @@ class Entities:
 
     def _unknown_of(self, coded: pa.DictionaryArray) -> int:
         names = coded.dictionary.to_pylist()
-        strange = [i for i, name in enumerate(names) if name is not None and not self.is_known(name)]
-        if not strange:
+        unknown = [i for i, name in enumerate(names) if name is not None and not self.is_known(name)]
+        if not unknown:
             return 0
         codes = coded.indices.drop_null().to_numpy(zero_copy_only=False)
-        return int(np.bincount(codes, minlength=len(names))[strange].sum())
+        return int(np.bincount(codes, minlength=len(names))[unknown].sum())
 
     def is_known(self, name: str) -> bool:
         """Whether a value names an entity."""
@@ -82,8 +82,7 @@ class Entities:
 
 
 class Answers:
-    """What a probe says of events, by their key. Those that were not met before are asked together, and remembered
-    as long as there is room."""
+    """An LRU cache of the answers of a probe, by key. New keys are asked in one batch."""
 
     def __init__(self, probe: Probe, graph: Callable[[], Graph]) -> None:
         self._probe = probe
@@ -92,7 +91,7 @@ class Answers:
         self._lock = threading.Lock()
 
     def holds(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
-        """For every row of these columns."""
+        """The answer for every row of these columns."""
         rows, places = _distinct(columns)
         with self._lock:
             new = [row for row in rows if row not in self._known]
@@ -106,7 +105,7 @@ class Answers:
         return np.array(found, np.bool_)[places]
 
     def among(self, keys: pa.Table) -> pa.Table:
-        """Those of the rows for which it holds, as a relation."""
+        """The rows for which the answer is yes, as a relation."""
         columns = [keys.column(i).combine_chunks() for i in range(keys.num_columns)]
         return keys.filter(pa.array(self.holds(columns), pa.bool_())).rename_columns(
             [n for n, _ in self._probe.columns]
@@ -114,9 +113,9 @@ class Answers:
 
 
 def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], npt.NDArray[np.int64]]:
-    """The distinct rows, and the place of each row among them."""
+    """The distinct rows, and the index of each row among them."""
     codes = np.zeros(len(columns[0]) if columns else 1, np.int64)
-    # By their bits, numbers are what they are: NaN is NaN, and -0.0 is not 0.0.
+    # Compare floats by their bits: NaN equals NaN, -0.0 differs from 0.0.
     columns = [c.view(pa.int64()) if pa.types.is_floating(c.type) else c for c in columns]
     for column in columns:
         encoded = column.dictionary_encode()
@@ -128,7 +127,7 @@ def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], npt.N
 
 
 class Tables(Mapping[str, pa.Table]):
-    """Relations by name: declared ones, and the answers to the questions that PATHs ask."""
+    """Relations by name: declared ones, and the answers to PATHs."""
 
     def __init__(self, relations: Mapping[str, pa.Table], library: Library, bases: Iterable[Knowledge]) -> None:
         self._relations = relations
@@ -139,7 +138,7 @@ class Tables(Mapping[str, pa.Table]):
         if name.startswith(PREFIX) and name in self._library.tables:
             return self._library.rows(name, self._bases)
         if name in self._library.probes:
-            return self._library.answered(name, self._bases)  # asked as rows are met, see `Answers`
+            return self._library.answered(name, self._bases)  # computed as keys occur, see `Answers`
         if name in self._library.readings:
             return self._library.known(name, self._bases)
         return self._relations[name]

@@ -1,8 +1,8 @@
 """The clause form (FILTER, JOIN, SEQ, WINDOW, PATH) of a query, rewritten to the general form.
 
-The clauses are constraints. Each goes to the first place where all events that it speaks of are known: the filter of a
-stream, before its window; the filter of a later event of the sequence; else WHERE. A sequence means every combination
-of events that fulfils them, in order and within the window.
+The clauses are constraints. Each moves to the first place where all its events are known: the filter of a stream,
+before its window; the filter of a later event of the sequence; else WHERE. A sequence matches every combination of
+events that fulfils the constraints, in order and within the window.
 """
 
 from __future__ import annotations
@@ -13,31 +13,18 @@ from dataclasses import replace
 
 from presage.errors import did_you_mean, error
 from presage.functions.aggregates import is_aggregate
+from presage.lang import pattern_syntax as pattern
 from presage.lang import syntax as s
-from presage.lang.knowledge_syntax import (
-    EventVariable,
-    FilterPart,
-    JoinPart,
-    Path,
-    PathPart,
-    SequencePart,
-    WindowPart,
-)
-from presage.lang.pattern_syntax import (
-    EventTerm,
-    EveryTerm,
-    FollowedBy,
-    PatternSource,
-    PatternTerm,
-    PeriodPart,
-    TimerGuard,
-)
+from presage.lang.knowledge_syntax import EventVariable, FilterPart, JoinPart, Path, PathPart, SequencePart, WindowPart
 from presage.lang.tree_walk import nodes_of
 from presage.model.text import Span
 from presage.operators.knowledge.filters import TRUE, all_of
+from presage.operators.knowledge.path_text import unsupported
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
-# By event: the part of a PATH that speaks of it alone.
+# The positions of a window's first and last event, and the window.
+Guard = tuple[int, int, WindowPart]
+# The parts of a PATH by event.
 Split = Callable[[Path], Sequence[tuple[str | None, Path]]]
 
 
@@ -46,12 +33,13 @@ def is_clause_form(query: s.Query) -> bool:
 
 
 def general_form(query: s.Query, split: Split) -> s.Query:
-    """`split` takes a PATH apart by events."""
+    """The query without clauses; `split` divides a PATH by event."""
     names = [item.alias or item.name for item in query.items]
     sequences = [part for part in query.parts if isinstance(part, SequencePart)]
     windows = [part for part in query.parts if isinstance(part, WindowPart)]
-    for part, events in [*((p, p.events) for p in sequences), *((p, p.events) for p in windows)]:
-        for name in events:
+    parts: list[SequencePart | WindowPart] = [*sequences, *windows]
+    for part in parts:
+        for name in part.events:
             if name not in names:
                 fix = did_you_mean(name, names, f"add (?{name}, …) to FROM")
                 raise error("UNKNOWN_ALIAS", part.span, name=f"?{name}", fix=fix)
@@ -66,7 +54,7 @@ def general_form(query: s.Query, split: Split) -> s.Query:
 
 
 def _with_having(query: s.Query) -> tuple[s.Query, s.Expr | None]:
-    """`SELECT AVG(x) > 500 AS a` reports the average when it exceeds 500."""
+    """Move comparisons of aggregates to HAVING: `SELECT AVG(x) > 500 AS a` reports averages above 500."""
     select, having = [], [query.having] if query.having is not None else []
     for item in query.select:
         expr = item.expr
@@ -92,7 +80,7 @@ def _conditions(query: s.Query, split: Split) -> list[s.Expr]:
 
 
 def _mentioned(condition: s.Expr, names: Sequence[str]) -> list[str]:
-    """The events that a condition speaks of."""
+    """The events of a condition."""
     found: set[str] = set()
     for node in nodes_of(condition):
         if isinstance(node, s.Name | EventVariable):
@@ -136,37 +124,30 @@ def _sequence(
     if sorted(part.events) != sorted(names):
         missing = next((n for n in names if n not in part.events), None)
         why = f"?{missing} is in FROM and not in SEQ" if missing else "SEQ names an event twice"
-        raise error(
-            "UNSUPPORTED", part.span, what="this SEQ", where=f"because {why}", fix="name every event of FROM once"
-        )
+        raise unsupported(part.span, "this SEQ", f"because {why}", "name every event of FROM once")
     by_name = dict(zip(names, query.items, strict=True))
     filters: dict[str, list[s.Expr]] = {name: [] for name in names}
     for condition in conditions:
         mentioned = _mentioned(condition, part.events) or [part.events[0]]
         filters[mentioned[-1]].append(condition)
-    terms: list[PatternTerm] = []
+    terms: list[pattern.PatternTerm] = []
     for name in part.events:
         item = by_name[name]
         own = ([item.condition] if item.condition is not None else []) + filters[name]
         whole = all_of(own)
-        event = EventTerm(item.name, name, None if whole == TRUE else whole, span=item.span)
-        terms.append(EveryTerm(event, span=item.span))
+        event = pattern.EventTerm(item.name, name, None if whole == TRUE else whole, span=item.span)
+        terms.append(pattern.EveryTerm(event, span=item.span))
     for window in windows:
         if window.form != "sliding" or not isinstance(window.size, s.DurationLiteral) or len(window.events) < 2:
-            raise error(
-                "UNSUPPORTED",
-                window.span,
-                what="this WINDOW",
-                where="beside SEQ",
-                fix="write WINDOW (?a, ?b, 5 min): the time between the first event and the last",
-            )
+            fix = "write WINDOW (?a, ?b, 5 min): the time between the first event and the last"
+            raise unsupported(window.span, "this WINDOW", "together with SEQ", fix)
     chain = _chain(terms, _guards(part, windows), part.span)
-    source = PatternSource(chain, span=part.span)
+    source = pattern.PatternSource(chain, span=part.span)
     return replace(query, items=(s.FromItem("", pattern=source, name_span=part.span, span=part.span),))
 
 
-def _guards(part: SequencePart, windows: Sequence[WindowPart]) -> list[tuple[int, int, WindowPart]]:
-    """The places of the first and the last event that each window speaks of, the widest first."""
+def _guards(part: SequencePart, windows: Sequence[WindowPart]) -> list[Guard]:
+    """The positions of the first and the last event of each window, the widest first."""
     found = []
     for window in windows:
         places = sorted(part.events.index(name) for name in window.events)
@@ -176,19 +157,14 @@ def _guards(part: SequencePart, windows: Sequence[WindowPart]) -> list[tuple[int
         for other_low, other_high, _ in found[:i]:
             apart = low >= other_high or high <= other_low
             if not apart and not (other_low <= low and high <= other_high):
-                raise error(
-                    "UNSUPPORTED",
-                    window.span,
-                    what="a WINDOW that overlaps another",
-                    where="beside SEQ",
-                    fix="let one of them hold the other",
-                )
+                what, fix = "a WINDOW that overlaps another", "let one of them hold the other"
+                raise unsupported(window.span, what, "together with SEQ", fix)
     return found
 
 
-def _chain(terms: Sequence[PatternTerm], guards: Sequence[tuple[int, int, WindowPart]], span: Span) -> PatternTerm:
-    """The terms one after the other; those behind the first event of a window stand under its guard."""
-    operands: list[PatternTerm] = []
+def _chain(terms: Sequence[pattern.PatternTerm], guards: Sequence[Guard], span: Span) -> pattern.PatternTerm:
+    """The chain of the terms. Those after the first event of a window are under its guard."""
+    operands: list[pattern.PatternTerm] = []
     at = 0
     while at < len(terms):
         outer = next((g for g in guards if g[0] + 1 == at), None)
@@ -201,7 +177,11 @@ def _chain(terms: Sequence[PatternTerm], guards: Sequence[tuple[int, int, Window
         same = [w for a, b, w in guards if (a, b) == (low, high) and w is not window]
         guarded = _chain(terms[at : high + 1], inner, span)
         for each in (window, *same):
-            guarded = TimerGuard(guarded, "timer:within", ((PeriodPart(each.size),),), span=each.span)
+            guarded = pattern.TimerGuard(guarded, "timer:within", ((pattern.PeriodPart(each.size),),), span=each.span)
         operands.append(guarded)
         at = high + 1
-    return operands[0] if len(operands) == 1 else FollowedBy(tuple(operands), (None,) * (len(operands) - 1), span=span)
+    return (
+        operands[0]
+        if len(operands) == 1
+        else pattern.FollowedBy(tuple(operands), (None,) * (len(operands) - 1), span=span)
+    )

@@ -1,18 +1,18 @@
 """JSON-LD contexts: the properties that attributes stand for, and the entities that values name.
 
-The rules are those of JSON-LD 1.1 (create term definition, IRI expansion), as far as flat events need them. What a
-context can say and an event cannot use (reverse properties, lists, scoped contexts, languages) is refused by name, and
-nothing is fetched. Two rules are narrower than a processor's, so that `spellings` is the exact inverse of `entity_of`:
-a relative value with a segment `.` or `..` is no entity, nor is a blank node.
+The rules are those of JSON-LD 1.1 (create term definition, IRI expansion), as far as flat events need them. Features
+that events cannot use (reverse properties, lists, scoped contexts, languages) are rejected by name, and nothing is
+fetched. Two rules are narrower than a processor's, so that `spellings` is the exact inverse of `entity_of`: a relative
+value with a segment `.` or `..` is no entity, nor is a blank node.
 
-In `Context.terms` a name that the context takes out of use (`"name": null`) stands with the empty text.
+In `Context.terms` a name that the context unmaps (`"name": null`) has the empty text.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -21,16 +21,17 @@ from presage.errors import error
 from presage.model.semantics import ENTITY, LITERAL, TERM, Context, Meaning
 
 UNMAPPED = ""
-MAX_CHAIN = 100  # names that are told through each other
+MAX_CHAIN = 100  # names that are defined through each other
 
 _KEYWORD = re.compile(r"@[A-Za-z]+\Z")
 _GENERAL_DELIMITERS = tuple(":/?#[]@")
-# Schemes whose IRIs have no `//`. Any other `word:rest` in a context is taken for a prefix that was forgotten.
+# Schemes whose IRIs have no `//`. Any other `word:rest` in a context counts as an undefined prefix.
 _SCHEMES = frozenset(
     {"ark", "arn", "cid", "data", "did", "doi", "file", "geo", "hdl", "info", "isbn", "mailto", "mid", "ni", "oid"}
     | {"pkg", "sip", "swh", "tag", "tel", "urn", "uuid"}
 )
-_IGNORED_WITHOUT_EFFECT = frozenset({"@version", "@protected"})
+_WITHOUT_SUPPORT = {"@language": ": texts of events have no language", "@direction": ""}
+_KEYWORDS = frozenset({"@base", "@vocab", "@version", "@protected", *_WITHOUT_SUPPORT})
 
 _NAMED = "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
     f"{chr(plane << 16 if plane < 14 else 0xE1000)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 15)
@@ -38,7 +39,7 @@ _NAMED = "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _UNRESERVED = rf"A-Za-z0-9\-._~!$&'()*+,;={_NAMED}"
 _ESCAPED = "%[0-9A-Fa-f]{2}"
-# What follows a part never begins like it, so no part gives anything back (the + after a quantifier): linear time.
+# Possessive quantifiers: no part can begin like the one after it, so matching takes linear time.
 _IRI = re.compile(
     rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*+):"
     rf"(?://(?P<authority>(?:(?:[{_UNRESERVED}:]++|{_ESCAPED})*+@)?"
@@ -51,11 +52,11 @@ _DOTS = re.compile(r"(?:[^?#]*/)?\.\.?(?:[/?#]|\Z)")
 _FIRST_SEGMENT_WITH_COLON = re.compile("[^/?#]*:")
 
 
-# -- what a context means ------------------------------------------------------------------------
+# -- meanings of a context -----------------------------------------------------------------------
 
 
 def meaning_of(context: Context, attribute: str) -> Meaning | None:
-    """What an attribute means; a name that the context does not list may still be completed by `@vocab`."""
+    """The meaning of an attribute; `@vocab` completes a name that the context does not list."""
     if attribute in context.terms:
         return context.meanings.get(attribute)
     iri = _expand(context, attribute, terms=True, relative=False)
@@ -83,7 +84,7 @@ def spellings(context: Context, meaning: Meaning, iri: str) -> list[str]:
 
 
 def _candidates(context: Context, meaning: Meaning, iri: str) -> Iterator[str]:
-    """What might stand for the IRI: every branch of `_expand`, backwards."""
+    """Candidates for the spellings of the IRI: every branch of `_expand`, backwards."""
     starts = [""]
     if meaning.kind == TERM:
         yield from (term for term, target in context.terms.items() if target == iri)
@@ -103,7 +104,7 @@ def _expand(context: Context, value: str, *, terms: bool, relative: bool) -> str
     """IRI expansion of JSON-LD 1.1; `terms` is its flag `vocab`, `relative` its flag `document relative`."""
     if _KEYWORD.match(value):
         return None
-    # A name that is taken out of use is nobody's name: JSON-LD says so of terms, Oxigraph of all.
+    # An unmapped name names nothing: in JSON-LD if it is a term, in Oxigraph always.
     if value in context.terms and (terms or context.terms[value] == UNMAPPED):
         return context.terms[value] or None
     if ":" in value[1:]:
@@ -181,15 +182,17 @@ def read_context(text: str, path: str) -> Context:
     """The context that a file holds: `{"@context": …}`, or the context itself."""
     local = _parse(text, path)
     if isinstance(local, dict) and "@context" in local:
-        beside = next((name for name in local if name != "@context"), None)
-        if beside is not None:
-            _refuse(path, f"'{beside}' stands beside \"@context\", where it means nothing", "move it into the context")
+        outside = next((name for name in local if name != "@context"), None)
+        if outside is not None:
+            _refuse(
+                path, f"'{outside}' is outside of \"@context\", where it has no meaning", "move it into the context"
+            )
         local = local["@context"]
     elif not isinstance(local, dict):
         _refuse(path, f"its text is {_kind(local)}, not an object", 'write {"@context": {…}}')
     merged = _Merged(path)
     for part in local if isinstance(local, list) else [local]:
-        merged = merged.reset() if part is None else merged.add(part)
+        merged = _Merged(path) if part is None else merged.add(part)
     return merged.context(text)
 
 
@@ -198,7 +201,7 @@ def _parse(text: str, path: str) -> Any:
         seen: dict[str, Any] = {}
         for name, value in found:
             if name in seen:
-                _refuse(path, f"the name '{name}' stands twice in one object", "remove one of them")
+                _refuse(path, f"the name '{name}' occurs twice in one object", "remove one of them")
             seen[name] = value
         return seen
 
@@ -219,18 +222,13 @@ def _refuse_remote(path: str, what: str) -> NoReturn:
 
 
 def _kind(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "a boolean"
-    if isinstance(value, str):
-        return "a text"
-    return "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else "a number"
+    kinds = {bool: "a boolean", str: "a text", dict: "an object", list: "an array"}
+    return "null" if value is None else kinds.get(type(value), "a number")
 
 
 @dataclass
 class _Merged:
-    """The contexts of the file so far, one laid over the other."""
+    """The contexts of the file so far, merged."""
 
     path: str
     base: str | None = None
@@ -239,17 +237,8 @@ class _Merged:
     prefixes: dict[str, str] = field(default_factory=dict)
     meanings: dict[str, Meaning] = field(default_factory=dict)
 
-    def reset(self) -> _Merged:
-        return _Merged(self.path)
-
     def context(self, text: str = "") -> Context:
-        return Context(
-            dict(self.meanings), dict(self.terms), dict(self.prefixes), self.base, self.vocab, text, self.path
-        )
-
-    def now(self) -> Context:
-        """As it is while it is read."""
-        return Context(self.meanings, self.terms, self.prefixes, self.base, self.vocab, "", self.path)
+        return Context(self.meanings, self.terms, self.prefixes, self.base, self.vocab, text, self.path)
 
     def add(self, local: object) -> _Merged:
         if isinstance(local, str):
@@ -259,22 +248,27 @@ class _Merged:
         if "@import" in local:
             _refuse_remote(self.path, str(local["@import"]))
         for name in local:
-            if name.startswith("@") and name not in _KEYWORDS_OF_A_CONTEXT and name not in _IGNORED_WITHOUT_EFFECT:
-                self._refuse_keyword(name, local[name])
-        for name, read in _KEYWORDS_OF_A_CONTEXT.items():
-            if name in local:
-                read(self, local[name])
+            if name.startswith("@") and name not in _KEYWORDS:
+                self._refuse_keyword(name)
+        # In the order in which JSON-LD applies them.
+        if "@base" in local:
+            self._read_base(local["@base"])
+        if "@vocab" in local:
+            self._read_vocab(local["@vocab"])
+        for name, why in _WITHOUT_SUPPORT.items():
+            if local.get(name) is not None:
+                _refuse(self.path, f"{name} is not supported{why}", "leave it out")
         if local.get("@version", 1.1) != 1.1:
             _refuse(self.path, f"@version is {local['@version']}", "write 1.1")
         _Definitions(self, {name: value for name, value in local.items() if not name.startswith("@")}).read_all()
         return self
 
-    def _refuse_keyword(self, name: str, value: object) -> NoReturn:
+    def _refuse_keyword(self, name: str) -> NoReturn:
         if name in ("@propagate", "@type", "@none"):
             _refuse(self.path, f"'{name}' in a context is not supported", "leave it out")
         _refuse(self.path, f"'{name}' is no keyword of a context", "write @base, @vocab, or a name without @")
 
-    def read_base(self, value: object) -> None:
+    def _read_base(self, value: object) -> None:
         if value is not None and not isinstance(value, str):
             _refuse(self.path, f"@base is {_kind(value)}", "write an IRI or null")
         if value is None:
@@ -289,40 +283,22 @@ class _Merged:
         if self.base is not None and _has_dots(self.base):
             _refuse(self.path, f"@base is '{value}', which has a segment . or ..", "write it without")
 
-    def read_vocab(self, value: object) -> None:
+    def _read_vocab(self, value: object) -> None:
         if value is None:
             self.vocab = None
             return
         if not isinstance(value, str):
             _refuse(self.path, f"@vocab is {_kind(value)}", "write an IRI or null")
-        vocab = _expand(self.now(), value, terms=True, relative=True)
+        vocab = _expand(self.context(), value, terms=True, relative=True)
         if vocab is None:
-            _refuse(
-                self.path, f"@vocab is '{value}', which is not an absolute IRI", "write for example http://…/terms#"
-            )
+            why = f"@vocab is '{value}', which is not an absolute IRI"
+            _refuse(self.path, why, "write for example http://…/terms#")
         self.vocab = vocab
-
-    def read_language(self, value: object) -> None:
-        if value is not None:
-            _refuse(self.path, "@language is not supported: texts of events have no language", "leave it out")
-
-    def read_direction(self, value: object) -> None:
-        if value is not None:
-            _refuse(self.path, "@direction is not supported", "leave it out")
-
-
-# In the order in which JSON-LD has them take effect.
-_KEYWORDS_OF_A_CONTEXT: Mapping[str, Callable[[_Merged, object], None]] = {
-    "@base": _Merged.read_base,
-    "@vocab": _Merged.read_vocab,
-    "@language": _Merged.read_language,
-    "@direction": _Merged.read_direction,
-}
 
 
 @dataclass
 class _Definitions:
-    """The term definitions of one context. They may be told through each other, in any order, and not in a circle."""
+    """The term definitions of one context. They may use each other, in any order, but not in a circle."""
 
     into: _Merged
     local: Mapping[str, object]
@@ -340,9 +316,11 @@ class _Definitions:
             circle = " -> ".join([*self.open[self.open.index(name) :], name])
             _refuse(self.into.path, f"the definition of '{name}' leads back to itself: {circle}", "break the circle")
         if len(self.open) >= MAX_CHAIN:
-            _refuse(self.into.path, f"more than {MAX_CHAIN} names are told through each other", "write their IRIs out")
+            _refuse(
+                self.into.path, f"more than {MAX_CHAIN} names are defined through each other", "write their IRIs out"
+            )
         self.open.append(name)
-        # What an earlier context said of the name holds no longer, also while this definition is read.
+        # The definition of an earlier context no longer holds, even while this one is read.
         self.into.terms.pop(name, None)
         self.into.prefixes.pop(name, None)
         self.into.meanings.pop(name, None)
@@ -362,7 +340,7 @@ class _Definitions:
             self.into.terms[name] = UNMAPPED
             return
         iri = self._iri(name, definition)
-        # The property must be known before the type: a type may be told through the term itself.
+        # The term before its type: the type may use the term.
         self.into.terms[name] = iri
         if self._is_prefix(name, iri, definition, simple):
             self.into.prefixes[name] = iri
@@ -376,9 +354,8 @@ class _Definitions:
                 _refuse_remote(self.into.path, context)
             self._refuse(name, "has a context of its own", "say it in the outer context")
         if "@reverse" in definition:
-            self._refuse(
-                name, "is a reverse property (@reverse)", "map it to the inverse property, and declare owl:inverseOf"
-            )
+            fix = "map it to the inverse property, and declare owl:inverseOf"
+            self._refuse(name, "is a reverse property (@reverse)", fix)
         if definition.get("@language") is not None:
             self._refuse(name, "has a @language; texts of events have none", "leave it out")
         for entry, value in definition.items():
@@ -411,7 +388,7 @@ class _Definitions:
         if prefix and colon and not rest.startswith("//"):
             self.define(prefix)
             self._check_prefix(name, prefix, written)
-        iri = _expand(self.into.now(), written, terms=True, relative=False)
+        iri = _expand(self.into.context(), written, terms=True, relative=False)
         if iri is None:
             fix = "write an absolute IRI, a compact one with a prefix of the context, or add @vocab"
             self._refuse(name, f"is mapped to '{written}', which is no IRI", fix)

@@ -1,4 +1,4 @@
-"""Events as nodes of a graph beside the knowledge bases, so that a graph pattern can be asked of them."""
+"""Events as temporary nodes of the graph, for patterns that only the store can evaluate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyoxigraph as ox
 from presage.operators.knowledge.graph import Graph
 from presage.operators.knowledge.sparql_syntax import RDF_TYPE
 
-# A property, a value, and the value's datatype, which an entity has not.
+# A property, a value, and the datatype of the value; None for an entity.
 Fact = tuple[str, str, str | None]
 
 _NUMBERS = itertools.count()
@@ -19,17 +19,17 @@ _ROW = "presage_row"
 
 
 def hold_for(graph: Graph, pattern: str, event: str, events: Sequence[Sequence[Fact]]) -> list[bool]:
-    """Whether the pattern has a solution, for events of which these are the facts."""
+    """Whether the pattern has a solution, for each event with its facts."""
     names = [_new_name() for _ in events]
     facts = {triple for name, several in zip(names, events, strict=True) for triple in _triples(graph, name, several)}
     listed = " ".join(map(str, names))
-    asked = f"SELECT DISTINCT ?{event} WHERE {{ VALUES ?{event} {{ {listed} }} {pattern} }}"
-    found = set(graph.select_beside(facts, asked, event))
+    query = f"SELECT DISTINCT ?{event} WHERE {{ VALUES ?{event} {{ {listed} }} {pattern} }}"
+    found = set(graph.select_with(facts, query, event))
     return [name in found for name in names]
 
 
 def satisfy(filters: str, variables: Sequence[str], rows: Mapping[int, Sequence[tuple[str, str]]]) -> set[int]:
-    """Those of the rows whose values satisfy the FILTERs. A value is a lexical form and a datatype."""
+    """The rows whose values satisfy the FILTERs. A value is a lexical form and a datatype."""
     listed = " ".join(
         f"({number} {' '.join(str(ox.Literal(text, datatype=ox.NamedNode(datatype))) for text, datatype in values)})"
         for number, values in rows.items()
@@ -41,15 +41,15 @@ def satisfy(filters: str, variables: Sequence[str], rows: Mapping[int, Sequence[
 
 
 def _new_name() -> ox.NamedNode:
-    """A name that no event had before: the store is slow with one of which much was said and taken back. It is of
-    letters alone and always as long: a pattern may look into it."""
+    """A fresh name: the store is slow on names with many removed triples. All have letters only and one length, since
+    a pattern may inspect the name."""
     return ox.NamedNode("urn:presage:event:" + f"{next(_NUMBERS):018d}".translate(_LETTERS))
 
 
 def _triples(
     graph: Graph, event: ox.NamedNode, facts: Sequence[Fact]
 ) -> Iterator[tuple[ox.NamedNode, ox.NamedNode, ox.NamedNode | ox.Literal]]:
-    """What the event says, and what follows from that by the hierarchies of properties and classes."""
+    """The facts of the event, and those that follow by the hierarchies of properties and classes."""
     for term, value, datatype in facts:
         if datatype is not None:
             literal = ox.Literal(value, datatype=ox.NamedNode(datatype))

@@ -1,8 +1,8 @@
 """FILTERs of SPARQL as native conditions, over values of the event and columns of a table.
 
-Only whether a filter is true matters: one that is false and one that is an error both reject. So negations are moved
-down to the comparisons, where an error of the one is an error of the other, and each comparison is made true exactly
-where SPARQL's is. NaN is neither less nor greater than a number, nor equal to itself, unlike in our language.
+Only whether a filter is true matters: false and error both reject. So negations move down to the comparisons, where a
+comparison and its opposite fail on the same values, and each comparison is true exactly where SPARQL's is. In SPARQL,
+unlike in our language, NaN is neither less nor greater than a number, nor equal to itself.
 """
 
 from __future__ import annotations
@@ -14,34 +14,22 @@ from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.types import DataType
 from presage.operators.knowledge import sparql_syntax as q
-from presage.operators.knowledge.tables import (
-    BOOLEAN,
-    NUMBER,
-    NUMBERS,
-    STRING,
-    TEXT,
-    TOLD_APART,
-    TRUTH,
-    WHOLE_NUMBERS,
-    number_of,
-)
+from presage.operators.knowledge import tables as k
 
 TRUE, FALSE = s.Literal(True), s.Literal(False)
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _SWAPPED = {"=": "=", "!=": "!=", "<": ">", ">=": "<=", ">": "<", "<=": ">="}
-
-
-# The kind of an IRI, beside those of literals.
+# The kind of an IRI, in addition to those of literals.
 THING = "thing"
 
 
 class NotNativeError(Exception):
-    """The pattern is one that only the store can evaluate."""
+    """Only the store can evaluate the pattern."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One side of a comparison. `kind` is None for a variable of the knowledge bases, whose terms may be anything."""
+    """One side of a comparison. `kind` is None for a variable of the knowledge bases, which may have any kind."""
 
     kind: str | None
     expr: s.Expr | None = None
@@ -52,7 +40,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class FilterReader:
-    """`given` are the values of the event, by variable; `column` gives the table's column for a variable and kind."""
+    """`given` are values of the event by variable; `column` gives the table's column for a variable and kind."""
 
     given: Mapping[str, tuple[s.Expr, DataType]]
     column: Callable[[str, str], s.Expr]
@@ -71,7 +59,7 @@ class FilterReader:
                 return join([self._compare(op, self._operand(operand), self._operand(c)) for c in choices])
             case q.Var() | q.Literal():
                 found = self._operand(expression)
-                if found.kind == TRUTH and found.expr is not None:
+                if found.kind == k.TRUTH and found.expr is not None:
                     return s.Not(found.expr) if negated else found.expr
         raise NotNativeError
 
@@ -86,18 +74,18 @@ class FilterReader:
             return self._compare_column(op, left, right.variable)
         if left.kind != right.kind:
             return TRUE if op == "!=" else FALSE
-        if left.kind == TRUTH:
+        if left.kind == k.TRUTH:
             return _truths(op, left, right)
         return _comparison(op, left, right)
 
     def _compare_column(self, op: str, left: Operand, variable: str) -> s.Expr:
         assert left.kind is not None
         column = self.column(variable, left.kind)
-        compare = _truths if left.kind == TRUTH else _comparison
-        same_kind = compare(op, left, Operand(left.kind, column, left.kind == NUMBER, may_be_null=True))
+        compare = _truths if left.kind == k.TRUTH else _comparison
+        same_kind = compare(op, left, Operand(left.kind, column, left.kind == k.NUMBER, may_be_null=True))
         if op != "!=":
             return same_kind
-        other_kind = all_of([s.IsNull(column, False), self.column(variable, TOLD_APART)])
+        other_kind = all_of([s.IsNull(column, False), self.column(variable, k.COMPARABLE)])
         return any_of([same_kind, other_kind])
 
     def _operand(self, expression: q.Expression) -> Operand:
@@ -105,8 +93,8 @@ class FilterReader:
             case q.Var(name=name) if name in self.given:
                 expr, data_type = self.given[name]
                 if data_type in (t.INT, t.LONG):
-                    return Operand(NUMBER, s.Cast(expr, t.LONG) if data_type == t.INT else expr)
-                kinds = {t.DOUBLE: NUMBER, t.STRING: TEXT, t.BOOLEAN: TRUTH}
+                    return Operand(k.NUMBER, s.Cast(expr, t.LONG) if data_type == t.INT else expr)
+                kinds = {t.DOUBLE: k.NUMBER, t.STRING: k.TEXT, t.BOOLEAN: k.TRUTH}
                 if data_type in kinds:
                     return Operand(kinds[data_type], expr, data_type == t.DOUBLE)
             case q.Var(name=name):
@@ -118,65 +106,65 @@ class FilterReader:
             case q.Neg(operand=operand) | q.Pos(operand=operand):
                 inner = self._number(operand)
                 sign = "-" if isinstance(expression, q.Neg) else "+"
-                return replace(inner, expr=s.Unary(sign, _given(inner)))
+                return replace(inner, expr=s.Unary(sign, _expr(inner)))
             case q.Arith(op=op, left=left, right=right) if op != "/":
                 one, other = self._number(left), self._number(right)
-                # inf - inf is not a number.
+                # inf - inf is NaN.
                 nan, null = one.may_be_nan or other.may_be_nan, one.may_be_null or other.may_be_null
-                return Operand(NUMBER, s.Binary(op, _given(one), _given(other)), nan, null)
+                return Operand(k.NUMBER, s.Binary(op, _expr(one), _expr(other)), nan, null)
         raise NotNativeError
 
     def _number(self, expression: q.Expression) -> Operand:
         found = self._operand(expression)
         if found.kind is None:
-            return Operand(NUMBER, self.column(found.variable, NUMBER), True, may_be_null=True)
-        if found.kind != NUMBER:
+            return Operand(k.NUMBER, self.column(found.variable, k.NUMBER), True, may_be_null=True)
+        if found.kind != k.NUMBER:
             raise NotNativeError
         return found
 
 
-def _given(operand: Operand) -> s.Expr:
+def _expr(operand: Operand) -> s.Expr:
     assert operand.expr is not None
     return operand.expr
 
 
 def _literal(literal: q.Literal) -> Operand:
-    if literal.language is None and literal.datatype == STRING:
-        return Operand(TEXT, s.Literal(literal.lexical))
-    if literal.datatype == BOOLEAN and literal.lexical in ("true", "false", "1", "0"):
-        return Operand(TRUTH, s.Literal(literal.lexical in ("true", "1")))
-    if literal.datatype in NUMBERS:
-        number = number_of(literal.lexical, literal.datatype)
+    if literal.language is None and literal.datatype == k.STRING:
+        return Operand(k.TEXT, s.Literal(literal.lexical))
+    if literal.datatype == k.BOOLEAN and literal.lexical in ("true", "false", "1", "0"):
+        return Operand(k.TRUTH, s.Literal(literal.lexical in ("true", "1")))
+    if literal.datatype in k.NUMBERS:
+        number = k.number_of(literal.lexical, literal.datatype)
         if number is not None:
-            whole = literal.datatype in WHOLE_NUMBERS and abs(number) < 2**53
-            return Operand(NUMBER, signed(int(number) if whole else number), number != number)
+            whole = literal.datatype in k.WHOLE_NUMBERS and abs(number) < 2**53
+            return Operand(k.NUMBER, signed(int(number) if whole else number), number != number)
     raise NotNativeError
 
 
 def signed(number: float) -> s.Expr:
-    """A number of the language, which has no sign of its own."""
+    """A number as an expression: literals of the language have no sign."""
     return s.Unary("-", s.Literal(-number)) if number < 0 else s.Literal(number)
 
 
 def _truths(op: str, left: Operand, right: Operand) -> s.Expr:
-    """Truth values have no order, but what is equal is neither less nor greater."""
+    """Compare truth values: they have no order, but equal ones satisfy `<=` and `>=`."""
     if op in ("<", ">"):
         return FALSE
     return _comparison("=" if op in ("<=", ">=") else op, left, right)
 
 
 def _comparison(op: str, left: Operand, right: Operand) -> s.Expr:
-    one, other = _given(left), _given(right)
+    one, other = _expr(left), _expr(right)
     written = s.Binary("<>" if op == "!=" else op, one, other)
     if op == "!=":
-        # Nothing is equal to NaN, itself included.
+        # NaN equals nothing, not even itself.
         unequal = all_of([_is_nan(one), *([s.IsNull(other, True)] if right.may_be_null else [])])
         return any_of([written, unequal]) if left.may_be_nan else written
-    # Where NaN would count as greatest, or as equal to itself.
+    # The language treats NaN as the greatest number, and as equal to itself.
     side = right if op in ("<", "<=") else left
-    ordered = all_of([s.Not(_is_nan(_given(side))), written]) if side.may_be_nan else written
+    ordered = all_of([s.Not(_is_nan(_expr(side))), written]) if side.may_be_nan else written
     if op in ("<=", ">=") and left.may_be_nan and right.may_be_nan:
-        # To the store, NaN is neither less nor greater than the same term.
+        # In the store, the same NaN term satisfies `<=` and `>=`.
         return any_of([ordered, all_of([_is_nan(one), _is_nan(other)])])
     return ordered
 
@@ -186,16 +174,17 @@ def _is_nan(expr: s.Expr) -> s.Expr:
 
 
 def all_of(parts: list[s.Expr]) -> s.Expr:
-    """AND, without what is always so."""
-    if FALSE in parts:
-        return FALSE
-    kept = [part for part in parts if part != TRUE]
-    return TRUE if not kept else kept[0] if len(kept) == 1 else s.AllOf(tuple(kept))
+    """AND, without parts that are always true."""
+    return _joined(parts, TRUE, FALSE, s.AllOf)
 
 
 def any_of(parts: list[s.Expr]) -> s.Expr:
-    """OR, without what is never so."""
-    if TRUE in parts:
-        return TRUE
-    kept = [part for part in parts if part != FALSE]
-    return FALSE if not kept else kept[0] if len(kept) == 1 else s.AnyOf(tuple(kept))
+    """OR, without parts that are always false."""
+    return _joined(parts, FALSE, TRUE, s.AnyOf)
+
+
+def _joined(parts: list[s.Expr], neutral: s.Expr, decisive: s.Expr, node: type[s.AllOf | s.AnyOf]) -> s.Expr:
+    if decisive in parts:
+        return decisive
+    rest = tuple(part for part in parts if part != neutral)
+    return neutral if not rest else rest[0] if len(rest) == 1 else node(rest)

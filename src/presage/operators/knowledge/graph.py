@@ -1,7 +1,7 @@
-"""The graph of all knowledge bases: answers SPARQL, closed under OWL RL on request, kept on disk.
+"""The graph of all knowledge bases: answers SPARQL, closed under OWL RL on request, cached on disk.
 
-Oxigraph parses and answers; the closure works on numbers (`closure`). The store is in memory. What is known never
-changes; beside it stand, for the time of a question, facts of events.
+Oxigraph parses and answers; the closure works on numbers (`closure`). The store is in memory. The knowledge in it never
+changes; facts of events are added for the time of one query.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from presage.operators.knowledge.closure import close
 from presage.operators.knowledge.contradictions import contradictions
 from presage.operators.knowledge.graph_cache import Numbered
 from presage.operators.knowledge.owl_terms import OWL, RDFS, THING, TYPE, WORDS
-from presage.operators.knowledge.pairs import distinct, objects_of, pack, subjects_of
 from presage.operators.knowledge.rdf_files import parse_source
-from presage.operators.knowledge.triples import Tables, sayable
+from presage.operators.knowledge.triples import Tables, distinct, expressible, objects_of, pack, subjects_of
 
 Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 Fact = tuple[ox.NamedNode, ox.NamedNode, ox.NamedNode | ox.Literal]
@@ -39,9 +38,9 @@ EQUIVALENT_PROPERTY = ox.NamedNode(f"{OWL}equivalentProperty")
 SAME = ox.NamedNode(f"{OWL}sameAs")
 INVERSE = ox.NamedNode(f"{OWL}inverseOf")
 
-# Facts that were taken out of a store, after which it is filled anew; as many as there are triples, if those are more.
-LEAST_TAKEN_OUT = 200_000
-_AT_ONCE = 1 << 19  # triples that go to the store as one text
+# Removed facts after which the store is rebuilt; the number of triples, if that is larger.
+MIN_REMOVED = 200_000
+_CHUNK = 1 << 19  # triples that are loaded as one text
 _SHOWN = 3  # contradictions in one message
 _WHERE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
 _EXPECTED = re.compile(r'"(?:[^"\\]|\\.)*"|\b[A-Z][A-Z_]+\b')
@@ -57,14 +56,14 @@ class SparqlProblem:
 
 
 class Graph:
-    """One graph of everything that is known. It does not pickle: it stays on the driver."""
+    """The graph of all knowledge bases. It cannot be pickled: it stays on the driver."""
 
     def __init__(self, numbered: Numbered, closed: bool = False) -> None:
         self._numbered = numbered
         self._is_closed = closed
         self._store = _filled(numbered)
-        self._taken_out = 0  # facts that stood beside what is known, since the store was filled
-        self._beside = threading.Lock()
+        self._removed = 0  # facts of events removed since the store was filled
+        self._adding = threading.Lock()
         self._entities = _entities(numbered)
         self._walked: dict[tuple[str, ...], frozenset[str]] = {}
 
@@ -82,16 +81,15 @@ class Graph:
     def __len__(self) -> int:
         return len(self._store)
 
-    # -- questions -------------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------
 
-    # A text that comes here must be of our own making: for SERVICE, Oxigraph would ask the network.
+    # Only for texts that Presage prints: for SERVICE, Oxigraph would access the network.
 
     def select(self, sparql: str, variables: Sequence[str]) -> list[tuple[Term | None, ...]]:
-        """The solutions of a SELECT: for each, what the variables are bound to."""
+        """The solutions of a SELECT: the terms of these variables."""
         solutions = self._store.query(sparql)
         assert isinstance(solutions, ox.QuerySolutions), sparql
-        known = {variable.value for variable in solutions.variables}
-        assert known.issuperset(variables), sparql
+        assert {variable.value for variable in solutions.variables}.issuperset(variables), sparql
         return [tuple([solution[name] for name in variables]) for solution in solutions]
 
     def ask(self, sparql: str) -> bool:
@@ -99,15 +97,15 @@ class Graph:
         assert isinstance(answer, ox.QueryBoolean), sparql
         return bool(answer)
 
-    def select_beside(self, facts: Collection[Fact], sparql: str, variable: str) -> list[Term | None]:
-        """What a variable is bound to by the solutions of a SELECT, where these facts hold, too."""
+    def select_with(self, facts: Collection[Fact], sparql: str, variable: str) -> list[Term | None]:
+        """The terms of a variable in the solutions of a SELECT over the knowledge and these facts."""
         place = ox.NamedNode("urn:presage:events")
-        with self._beside:
-            # A store in memory never gives back what was taken out of it, and looks through it.
-            if self._taken_out > max(LEAST_TAKEN_OUT, len(self._numbered.subjects)):
-                self._store, self._taken_out = _filled(self._numbered), 0
+        with self._adding:
+            # A store in memory never frees removed facts, and scans them.
+            if self._removed > max(MIN_REMOVED, len(self._numbered.subjects)):
+                self._store, self._removed = _filled(self._numbered), 0
             store = self._store
-            self._taken_out += len(facts)
+            self._removed += len(facts)
             store.extend(ox.Quad(*fact, place) for fact in facts)
             try:
                 solutions = store.query(sparql, default_graph=[ox.DefaultGraph(), place])
@@ -118,17 +116,17 @@ class Graph:
 
     @staticmethod
     def check(sparql: str) -> SparqlProblem | None:
-        """Why Oxigraph would not take the text, if it would not. What it takes is asked of an empty store."""
+        """Why Oxigraph rejects the text; None if it accepts it. The query runs on an empty store."""
         try:
             ox.Store().query(sparql)
         except SyntaxError as failure:
             return _problem(failure.msg or str(failure))
         return None
 
-    # -- entities and words ----------------------------------------------------------------------
+    # -- entities, properties and classes ----------------------------------------------------------------------
 
     def entities(self) -> pa.Array:
-        """The IRIs of all that a triple is about, as its subject or object; in order."""
+        """The IRIs of all subjects and objects, in order."""
         return self._entities
 
     @cached_property
@@ -139,32 +137,27 @@ class Graph:
         return iri in self._entity_set
 
     def same(self, iri: str) -> frozenset[str]:
-        """The entity under all its names, which only reasoning equates: what has it as a value has each of them."""
+        """All names of the entity. Only reasoning equates names."""
         return self._walk("same", iri, (), (), (SAME,)) if self._is_closed else frozenset((iri,))
 
     def above(self, name: str) -> frozenset[str]:
-        """The property, and all that hold where it holds."""
+        """The property and all its superproperties."""
         return self._walk("above", name, (SUB_PROPERTY,), (), (EQUIVALENT_PROPERTY, SAME))
 
     def below(self, name: str) -> frozenset[str]:
-        """The property, and all that it holds for where they hold."""
+        """The property and all its subproperties."""
         return self._walk("below", name, (), (SUB_PROPERTY,), (EQUIVALENT_PROPERTY, SAME))
 
     def inverses(self, name: str) -> frozenset[str]:
-        """The properties that are declared to be the inverse of it, either way round."""
-        known = self._walked.get(("inverses", name))
-        if known is None:
-            found = self._neighbours(ox.NamedNode(name), (), (), (INVERSE,))
-            known = frozenset(node.value for node in found if isinstance(node, ox.NamedNode))
-            self._walked["inverses", name] = known
-        return known
+        """The properties that are declared its inverse, in either direction."""
+        return self._walk("inverses", name, (), (), (INVERSE,), far=False)
 
     def classes_above(self, name: str) -> frozenset[str]:
-        """The class, and all that its members are members of."""
+        """The class and all its superclasses."""
         return self._walk("classes above", name, (SUB_CLASS,), (), (EQUIVALENT_CLASS, SAME))
 
     def classes_below(self, name: str) -> frozenset[str]:
-        """The class, and all whose members are members of it."""
+        """The class and all its subclasses."""
         return self._walk("classes below", name, (), (SUB_CLASS,), (EQUIVALENT_CLASS, SAME))
 
     def _walk(
@@ -174,17 +167,18 @@ class Graph:
         up: Sequence[ox.NamedNode],
         down: Sequence[ox.NamedNode],
         both: Sequence[ox.NamedNode],
+        far: bool = True,
     ) -> frozenset[str]:
-        """All that the name leads to by these properties. Unnamed classes are passed through and not named."""
+        """All names reachable by these properties, in one step if not `far`; unnamed classes are left out."""
         known = self._walked.get((what, name))
         if known is None:
-            seen: set[Term] = {ox.NamedNode(name)}
-            open_: list[Term] = [*seen]
-            while open_:
-                for node in self._neighbours(open_.pop(), up, down, both):
-                    if node not in seen:
-                        seen.add(node)
-                        open_.append(node)
+            start = ox.NamedNode(name)
+            seen: set[Term] = {start} if far else self._neighbours(start, up, down, both)
+            pending: list[Term] = [*seen] if far else []
+            while pending:
+                new = self._neighbours(pending.pop(), up, down, both) - seen
+                seen |= new
+                pending += new
             known = frozenset(node.value for node in seen if isinstance(node, ox.NamedNode))
             self._walked[what, name] = known
         return known
@@ -209,7 +203,7 @@ def _problem(text: str) -> SparqlProblem:
     if "Prefix not found" in reason:
         reason = "the prefix is not declared"
     elif reason.startswith("expected"):
-        # Oxigraph also lists every range of letters that a name could go on with.
+        # Oxigraph also lists every range of letters that could continue a name.
         words = list(dict.fromkeys(_EXPECTED.findall(re.sub(r"\[[^\]]*\]", "", reason))))
         reason = (
             f"expected {', '.join(words[:8])}{', …' if len(words) > 8 else ''}" if words else "this cannot follow here"
@@ -232,19 +226,20 @@ def _closed(sources: Sequence[tuple[str, bytes]]) -> Numbered:
     close(tables)
     found = contradictions(tables, terms, _SHOWN)
     if found:
-        told = "; ".join(map(str, found))
-        raise error("KNOWLEDGE_INCONSISTENT", told=told)
+        raise error("KNOWLEDGE_INCONSISTENT", told="; ".join(map(str, found)))
     spelled = _as_array(terms)
-    said = sayable(tables, *(_starts_with(spelled, start) for start in ('"', "<")))
-    _add_things(said)
-    columns = [(subjects_of(pairs), np.full(len(pairs), name), objects_of(pairs)) for name, pairs in said.pairs.items()]
+    stated = expressible(tables, *(_starts_with(spelled, start) for start in ('"', "<")))
+    _add_things(stated)
+    columns = [
+        (subjects_of(pairs), np.full(len(pairs), name), objects_of(pairs)) for name, pairs in stated.pairs.items()
+    ]
     if not columns:
         return _stated([])
     return Numbered(spelled, *(np.concatenate(column).astype(np.uint32) for column in zip(*columns, strict=True)))
 
 
 def _add_things(tables: Tables) -> None:
-    """Everything is a Thing. It follows for all that is spoken of, and nothing else follows from it."""
+    """Every subject is an owl:Thing. No other rule uses that, so it is added last."""
     subjects = np.unique(
         np.concatenate([subjects_of(pairs) for pairs in tables.pairs.values()] or [np.zeros(0, np.uint64)])
     )
@@ -254,7 +249,7 @@ def _add_things(tables: Tables) -> None:
 
 
 class _Numbers(dict[Term, int]):
-    """The numbers of a file's terms. Its blank nodes are its own; they get names that are the same each time."""
+    """The numbers of the terms of a file. Blank nodes are local to the file and get deterministic names."""
 
     def __init__(self, numbers: dict[str, int], file: int) -> None:
         super().__init__()
@@ -276,7 +271,7 @@ class _Numbers(dict[Term, int]):
 
 
 def _number(sources: Iterable[tuple[str, bytes]]) -> tuple[list[str], npt.NDArray[np.uint32]]:
-    """The terms of all files, and the triples by the terms' numbers."""
+    """The terms of all files, and the triples as numbers of terms."""
     numbers = dict(WORDS)
     rows: list[int] = []
     for file, (path, data) in enumerate(sources):
@@ -300,8 +295,8 @@ def _starts_with(spelled: pa.Array, start: str) -> npt.NDArray[np.bool_]:
 
 def _filled(graph: Numbered) -> ox.Store:
     store = ox.Store()
-    # Oxigraph names the blank nodes of a text anew, at random. A node must have the same name in every run, so what
-    # has one goes in as objects; the text is for all the rest, and ten times as quick.
+    # Loading a text renames its blank nodes at random, but their names must be the same in every run. So triples with
+    # blank nodes are added as objects, and all others as text, which is ten times as fast.
     unnamed = _starts_with(graph.terms, "_:") | _starts_with(graph.terms, "<<")
     apart = unnamed[graph.subjects] | unnamed[graph.objects]
     for chunk in _texts(graph, ~apart):
@@ -314,13 +309,13 @@ def _filled(graph: Numbered) -> ox.Store:
 def _texts(graph: Numbered, rows: npt.NDArray[np.bool_]) -> Iterable[bytes]:
     """The N-Triples of some rows, in chunks."""
     chosen = np.flatnonzero(rows)
-    for start in range(0, len(chosen), _AT_ONCE):
-        part = chosen[start : start + _AT_ONCE]
+    for start in range(0, len(chosen), _CHUNK):
+        part = chosen[start : start + _CHUNK]
         columns = [graph.terms.take(pa.array(ids[part])) for ids in (graph.subjects, graph.predicates, graph.objects)]
         lines = pc.binary_join_element_wise(
             *columns, pa.scalar(".\n", pa.large_string()), pa.scalar(" ", pa.large_string())
         )
-        # The characters of all lines lie one after the other: that is the text.
+        # The buffer of the lines is the text.
         offsets = np.frombuffer(lines.buffers()[1], np.int64)
         yield lines.buffers()[2].slice(offsets[lines.offset], offsets[lines.offset + len(lines)]).to_pybytes()
 

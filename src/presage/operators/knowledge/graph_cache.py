@@ -1,8 +1,8 @@
-"""The file of a closed graph: what was closed once is not closed again.
+"""The cache of closed graphs on disk.
 
-The file is the SHA-256 of what follows, then two Arrow streams: the terms as N-Triples spells them, and the triples by
-the terms' numbers. A file that is not whole is not there. Files are written beside and renamed, so that two processes
-may close the same graph at once.
+A file is the SHA-256 of the rest, then two Arrow streams: the terms as in N-Triples, and the triples as numbers of
+terms. A damaged file counts as missing. Files are written under another name and renamed, so that two processes may
+close the same graph at once.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyoxigraph as ox
 
-_VERSION = 1  # of the file, and of the rules: a graph that was closed by others is closed again
-_KEPT = 8  # graphs, those used last
+_VERSION = 1  # of the file and of the rules: a graph closed by other rules is closed again
+_MOST_GRAPHS = 8  # the most recently used ones stay
 _SUFFIX = ".graph"
 _TRIPLES = pa.schema([(name, pa.uint32()) for name in ("subject", "predicate", "object")])
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """A graph by numbers: the spellings of its terms (large strings), and the terms of each triple."""
+    """A graph as numbers: the spellings of its terms (large strings), and the terms of each triple."""
 
     terms: pa.Array
     subjects: npt.NDArray[np.uint32]
@@ -39,7 +39,7 @@ class Numbered:
 
 
 def key_of(sources: Sequence[tuple[str, bytes]], reasoning: bool) -> str:
-    """The name of the graph of these files: it depends on their contents and names, not on where they lie."""
+    """The name of the graph of these files: it depends on their contents and names, not on their folder."""
     digest = hashlib.sha256(f"{_VERSION} {ox.__version__} {reasoning}".encode())
     for path, data in sources:
         name = Path(path).name.encode()
@@ -48,7 +48,7 @@ def key_of(sources: Sequence[tuple[str, bytes]], reasoning: bool) -> str:
 
 
 def load(cache: Path, key: str) -> Numbered | None:
-    """The graph of that name, if it is there and whole."""
+    """The graph of that name; None if it is missing or damaged."""
     path = cache / f"{key}{_SUFFIX}"
     try:
         content = path.read_bytes()
@@ -70,7 +70,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def save(cache: Path, key: str, graph: Numbered) -> None:
-    """Keep a graph under its name; of the others, those that were used last."""
+    """Write a graph under its name, and drop the least recently used ones."""
     cache.mkdir(parents=True, exist_ok=True)
     sink = pa.BufferOutputStream()
     columns = [pa.array(column) for column in (graph.subjects, graph.predicates, graph.objects)]
@@ -78,16 +78,16 @@ def save(cache: Path, key: str, graph: Numbered) -> None:
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
             writer.write_table(table)
     payload = sink.getvalue()
-    beside = cache / f"{uuid.uuid4().hex}.part"
+    part = cache / f"{uuid.uuid4().hex}.part"
     try:
-        with beside.open("wb") as file:
+        with part.open("wb") as file:
             file.write(hashlib.sha256(payload).digest())
             file.write(payload)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, cache / f"{key}{_SUFFIX}")
+        os.replace(part, cache / f"{key}{_SUFFIX}")
     finally:
-        beside.unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
     _drop_old(cache)
 
 
@@ -98,5 +98,5 @@ def _drop_old(cache: Path) -> None:
             used.append((path.stat().st_mtime_ns, path))
         except FileNotFoundError:  # another process dropped it
             continue
-    for _, path in sorted(used)[:-_KEPT]:
+    for _, path in sorted(used)[:-_MOST_GRAPHS]:
         path.unlink(missing_ok=True)

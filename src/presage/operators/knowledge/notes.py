@@ -1,4 +1,4 @@
-"""Rule notes of knowledge for EXPLAIN: each rule with before and after."""
+"""Notes for EXPLAIN: each rule with the text before and after."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NORMALISE, PRUNE, TRANSFORM, RELATE = "normalise_terms", "prune_constants", "tra
 
 
 def shortened(text: str, prefixes: Mapping[str, str]) -> str:
-    """A pattern with prefixes for the IRIs that it was written with."""
+    """A pattern with its IRIs abbreviated by prefixes."""
 
     def short(found: re.Match[str]) -> str:
         iri = found[1]

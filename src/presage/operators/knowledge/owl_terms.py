@@ -1,4 +1,4 @@
-"""Terms of RDF, RDFS and OWL used by the rules, as numbers: the first terms of every numbered graph."""
+"""Numbers of the RDF, RDFS and OWL terms that the rules use: the first terms of every numbered graph."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ SOURCE, ASSERTION, TARGET, TARGET_VALUE = _numbers(
     OWL, "sourceIndividual", "assertionProperty", "targetIndividual", "targetValue"
 )
 
-_COUNTS = ("nonNegativeInteger", "integer")  # of which datatype a cardinality is
+_COUNTS = ("nonNegativeInteger", "integer")  # the datatypes of a cardinality
 ZERO, ONE = (frozenset(_number(f'"{count}"^^<{XSD}{kind}>') for kind in _COUNTS) for count in (0, 1))

@@ -1,4 +1,4 @@
-"""Variables of a PATH that are selected: a table of solutions joins the items of FROM, one row for each of them."""
+"""Selected variables of a PATH: the table of its solutions, as an item of FROM."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from presage.operators.knowledge.tables import MARK, MarkedTables, PathTable
 
 # The number of a stream, its name, and the solutions there.
 Way = tuple[int, str, Solutions]
-
-
-# The attribute that tells the streams of a type apart.
+# The attribute with the number of an event's stream.
 STREAM = "~stream"
 
 
@@ -61,13 +59,13 @@ class Selected:
         others: s.Expr,
         library: Library,
     ) -> Selected:
-        """The solutions of several streams as one table, in which the stream is a further key. `mark` is the number of
-        an event's stream; `key` makes one attribute of those that streams have in different spellings."""
-        this = {i: s.Binary("=", mark, s.Literal(i)) for i, _, _ in ways}
-        parts = [others, any_of([all_of([this[i], found.condition]) for i, _, found in ways])]
+        """The solutions of several streams as one table, with the stream as another key. `mark` is the number of an
+        event's stream; `key` makes one attribute of the streams' attributes."""
+        is_stream = {i: s.Binary("=", mark, s.Literal(i)) for i, _, _ in ways}
+        parts = [others, any_of([all_of([is_stream[i], found.condition]) for i, _, found in ways])]
         names = ways[0][2].own
         own: dict[str, s.Expr] = {
-            name: s.Case(None, tuple((this[i], found.own[name]) for i, _, found in ways), None) for name in names
+            name: s.Case(None, tuple((is_stream[i], found.own[name]) for i, _, found in ways), None) for name in names
         }
         tables = [(i, stream, found.table) for i, stream, found in ways if found.table is not None]
         if not tables:
@@ -91,7 +89,7 @@ class Selected:
 
 
 def marks_of(streams: Sequence[EventType]) -> Virtual:
-    """The number of the stream that an event is of."""
+    """The virtual attribute with the number of an event's stream."""
     return Virtual(STREAM, t.INT, {}, {stream.name: i for i, stream in enumerate(streams)})
 
 
@@ -114,22 +112,18 @@ def _columns(found: Solutions) -> dict[str, str]:
     return {name: found.table.value_columns[place][0] for name, place in found.places.items()}
 
 
-def named_by_words(select: tuple[s.SelectItem, ...]) -> tuple[s.SelectItem, ...]:
-    """The items with the names that their words give them: `airflow` for e.hvc:airflow, `loc` for PATH { … }.loc; the
-    whole text where two would be called the same."""
-
-    def short(expr: s.Expr) -> str | None:
-        own = isinstance(expr, Qualified) or (isinstance(expr, s.Member) and isinstance(expr.base, Path))
-        return expr.name if own or isinstance(expr, s.Name | s.Member) else None  # type: ignore[attr-defined]
-
-    names = [item.alias or short(item.expr) for item in select]
+def with_aliases(select: tuple[s.SelectItem, ...]) -> tuple[s.SelectItem, ...]:
+    """The items with aliases of their terms: `airflow` for e.hvc:airflow, `loc` for PATH { … }.loc; the whole text if
+    two would have the same alias."""
+    named = (Qualified, s.Name, s.Member)
+    names = [item.alias or (item.expr.name if isinstance(item.expr, named) else None) for item in select]
     return tuple(
         replace(item, alias=name if names.count(name) == 1 else print_expression(item.expr))
-        if item.alias is None and _is_word(item.expr)
+        if item.alias is None and _is_domain_term(item.expr)
         else item
         for item, name in zip(select, names, strict=True)
     )
 
 
-def _is_word(expr: s.Expr) -> bool:
+def _is_domain_term(expr: s.Expr) -> bool:
     return isinstance(expr, Qualified) or (isinstance(expr, s.Member) and isinstance(expr.base, Path))

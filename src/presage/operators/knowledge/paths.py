@@ -1,11 +1,11 @@
-"""A graph pattern about one event as a condition on its attributes, over tables of what is known.
+"""A graph pattern about one event as a condition on its attributes, over tables of the knowledge bases.
 
-The triples that begin at the event name its attributes; they are taken out. What is left speaks of the knowledge bases
-alone and is answered once, into tables keyed on the entities that the event may name. A FILTER that compares a measured
-value is taken out, too, and stays a comparison of that value, with a column of a table or with a constant.
+Triples of the event name its attributes and are removed. The rest concerns the knowledge bases alone and is answered
+once, into tables keyed on the entities that the event may name. A FILTER on a measured value is removed, too, and
+becomes a comparison of that value with a column of a table or with a constant.
 
-Parts of the rest that share no variable are answered apart: one that begins at constants alone (semantic pruning)
-becomes literals, one that is a single hop from the event (transformation) becomes a plain comparison.
+Parts of the rest that share no variable have tables of their own: a part without event (semantic pruning) becomes
+literals, a part that is a single hop from the event (transformation) becomes a plain comparison.
 """
 
 from __future__ import annotations
@@ -18,32 +18,34 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import InTable
 from presage.lang.print_terms import print_expression
 from presage.model.types import DOUBLE, STRING
-from presage.operators.knowledge import sparql as q
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.contexts import spellings
 from presage.operators.knowledge.filters import FALSE, TRUE, FilterReader, NotNativeError, all_of, any_of, signed
 from presage.operators.knowledge.graph_patterns import (
     MOST_CHOICES,
+    Linked,
     branches,
     certainly_bound,
     conjuncts,
     depends_on_order,
     joined_as_value,
+    link,
     meets_events,
 )
 from presage.operators.knowledge.notes import PRUNE, RELATE, TRANSFORM
 from presage.operators.knowledge.owl_terms import OWL, RDFS
 from presage.operators.knowledge.probes import Probe, sees
-from presage.operators.knowledge.sparql_syntax import RDF_TYPE, XSD_BOOLEAN
+from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import SHOWN, KeyColumn, PathTable, ValueColumn, is_natural, literal_value
 from presage.operators.knowledge.vocabulary import Reading, Vocabulary
 from presage.plan.expr import GIVEN
 
 NULL = s.Literal(None)
-# Of a table that becomes constants, in EXPLAIN.
+# Rows in EXPLAIN of a table that becomes constants.
 SHOWN_ROWS = 5
 _SAME_CLASS = q.Iri(OWL + "equivalentClass")
-# From a class to all above it, whether the graph is closed or not.
 _SAME = q.Iri(OWL + "sameAs")
+# From a class to its superclasses, whether the graph is closed or not.
 _CLASSES_ABOVE = q.OneOrMore(
     q.Alternative((q.Iri(RDFS + "subClassOf"), _SAME_CLASS, q.Inverse(_SAME_CLASS), _SAME, q.Inverse(_SAME)))
 )
@@ -53,7 +55,7 @@ Literals = Callable[[PathTable], list[tuple[object, ...]]]
 
 @dataclass(frozen=True)
 class Choice:
-    """One way in which the event can be what the pattern says: an attribute for each triple that begins at it."""
+    """One alternative of the pattern: an attribute for each triple of the event, and the other elements."""
 
     roots: tuple[tuple[q.Triple, Reading], ...]
     rest: tuple[q.Element, ...]
@@ -61,7 +63,7 @@ class Choice:
 
 @dataclass
 class Unit:
-    """Parts of the pattern that hang together: answered by one table."""
+    """Parts of the pattern that share variables: answered by one table."""
 
     elements: list[q.Element] = field(default_factory=list)
     keys: list[tuple[str, Reading]] = field(default_factory=list)
@@ -70,12 +72,11 @@ class Unit:
 
 @dataclass(frozen=True)
 class PathReader:
-    """Reads the patterns about one event of one stream. `value` gives the expression of an attribute.
+    """Compiles patterns about one event of one stream. `value` gives the expression of an attribute.
 
-    `apart`: parts without a common variable are answered apart. `literals` gives the rows of a table that hangs on no
-    event, which then become constants of the condition; None leaves them in their table, as a statement wants it that
-    must stay the same when the knowledge changes. `ask` is told of every table, `note` of what was done: a rule, what
-    stood there before, what stands there now.
+    `apart`: parts without a common variable have tables of their own. `literals` gives the rows of a table without an
+    event, which become constants of the condition; None leaves them in the table, for a statement whose plan must stay
+    the same when the knowledge changes. `ask` registers a table, `note` records a rule with the text before and after.
     """
 
     event: str
@@ -87,13 +88,13 @@ class PathReader:
     note: Callable[[str, str, str], None] = lambda rule, before, after: None
 
     def condition(self, group: q.Group) -> s.Expr:
-        """True where the pattern has a solution; raises NotNativeError where only the store can tell."""
+        """True where the pattern has a solution; NotNativeError if only the store can evaluate it."""
         if meets_events(group, self.event, self.vocabulary):
             raise NotNativeError
         return any_of([self._choice(choice) for choice in self.choices(group)])
 
     def choices(self, group: q.Group) -> list[Choice]:
-        """All ways in which the pattern may hold: a branch of each UNION at the event, an attribute for each triple."""
+        """All alternatives of the pattern: a branch of each UNION of the event, an attribute for each triple."""
         found: list[Choice] = []
         for elements in branches(group, self.event):
             if depends_on_order(elements, self.event):
@@ -108,22 +109,22 @@ class PathReader:
         return found
 
     def _ways(self, element: q.Element) -> list[tuple[q.Triple, Reading] | q.Element]:
-        """What a triple at the event can mean: an attribute, or something that must be known of the event's class."""
+        """The meanings of a triple of the event: an attribute, or a condition on the event's class."""
         event = q.Var(self.event)
         if not isinstance(element, q.Triple) or not isinstance(element.predicate, q.Iri):
             raise NotNativeError
         iri = element.predicate.value
-        said = (*self.vocabulary.says(iri), *self.vocabulary.is_said(iri))
-        if any(r.meaning.is_entity and r.type != STRING for r in said):
-            raise NotNativeError  # an entity is named by a text
+        readings = (*self.vocabulary.readings_of(iri), *self.vocabulary.inverse_readings_of(iri))
+        if any(r.meaning.is_entity and r.type != STRING for r in readings):
+            raise NotNativeError  # entities are named by strings
         if element.subject == event and element.object != event:
-            ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.says(iri)]
-            if iri == RDF_TYPE and self.vocabulary.class_iri is not None:
+            ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.readings_of(iri)]
+            if iri == q.RDF_TYPE and self.vocabulary.class_iri is not None:
                 ways.append(_has_class(q.Iri(self.vocabulary.class_iri), element.object))
             return ways
         if element.object == event and element.subject != event:
             turned = q.Triple(event, element.predicate, element.subject)
-            return [(turned, r) for r in self.vocabulary.is_said(iri)]
+            return [(turned, r) for r in self.vocabulary.inverse_readings_of(iri)]
         raise NotNativeError
 
     # -- one choice ------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ class PathReader:
     def _choice(self, choice: Choice) -> s.Expr:
         plan = self.plan(choice)
         parts = [*plan.plain, *(self._unit(unit, plan) for unit in plan.units)]
-        # Comparisons first: what fails them need not be looked up.
+        # Comparisons first: they are cheaper than lookups.
         return all_of(sorted(dict.fromkeys(parts), key=lambda part: isinstance(part, InTable)))
 
     def plan(self, choice: Choice) -> ChoicePlan:
@@ -143,13 +144,13 @@ class PathReader:
         for triple, reading in choice.roots:
             target = triple.object
             if isinstance(target, q.Iri) and reading.meaning.is_entity and self.literals is None:
-                # Whether it is known may change: a table says it.
+                # Whether the entity is known may change, so it needs a table.
                 named = f"known{len(keys)}"
                 elements += [q.Values((q.Var(named),), ((target,),)), *_is_known(target).elements]
                 keys.append((named, reading))
             elif not isinstance(target, q.Var):
                 plain.append(self._constant(target, reading))
-                self.note(TRANSFORM, q.print_group(q.Group((triple,))), print_expression(plain[-1]))
+                self.note(TRANSFORM, print_group(q.Group((triple,))), print_expression(plain[-1]))
             elif reading.meaning.is_entity:
                 keys.append((target.name, reading))
             elif any(target.name in e.variables() for e in elements):
@@ -163,7 +164,7 @@ class PathReader:
         literals = [t.object for t, r in choice.roots if isinstance(t.object, q.Var) and not r.meaning.is_entity]
         objects = [t.object for t, _ in choice.roots]
         if any(objects.count(variable) > 1 for variable in literals):
-            raise NotNativeError  # two attributes that are to be one literal
+            raise NotNativeError  # two attributes must be one literal
         measured = [f for f in filters if f.variables() & given.keys()]
         if any(f.variables() & {name for name, _ in keys} for f in measured):
             raise NotNativeError
@@ -171,7 +172,7 @@ class PathReader:
         return ChoicePlan(plain, given, self._units([*elements, *inside], keys, measured, given))
 
     def _constant(self, target: q.Term, reading: Reading) -> s.Expr:
-        """The attribute is this very term: one hop from the event."""
+        """The condition that the attribute is this term: one hop from the event."""
         value = self.value(reading.attribute)
         if isinstance(target, q.Iri) and reading.meaning.is_entity and self.vocabulary.knows(target.value):
             names = sorted(self.vocabulary.same(target.value))
@@ -186,12 +187,7 @@ class PathReader:
                 return FALSE
             if isinstance(wanted, float) and (wanted == 0 or wanted != wanted):
                 raise NotNativeError  # 0.0 and -0.0 are two terms, NaN is one
-            written = (
-                signed(wanted)
-                if isinstance(wanted, int | float) and not isinstance(wanted, bool)
-                else s.Literal(wanted)
-            )
-            return all_of([s.IsNull(value, True), s.Binary("=", value, written)])
+            return all_of([s.IsNull(value, True), s.Binary("=", value, _literal(wanted))])
         return FALSE
 
     def _units(
@@ -201,22 +197,15 @@ class PathReader:
         measured: Sequence[q.Filter],
         given: Iterable[str],
     ) -> list[Unit]:
-        """Parts that hang together by their variables; `given` ones are values of the event and link nothing."""
+        """The parts that share variables; `given` variables are values of the event and link nothing."""
         members: list[tuple[frozenset[str], object]] = [(e.variables(), e) for e in elements]
         members += [(frozenset([name]), (name, reading)) for name, reading in keys]
         members += [(f.variables() - frozenset(given), f) for f in measured]
-        groups: list[tuple[set[str], list[object]]] = []
+        parts: list[Linked[object]] = []
         for names, member in members:
-            linked = [g for g in groups if g[0] & names] if self.apart else groups
-            merged: tuple[set[str], list[object]] = (set(names), [])
-            for found in linked:
-                merged[0].update(found[0])
-                merged[1].extend(found[1])
-                groups = [g for g in groups if g is not found]
-            merged[1].append(member)
-            groups.append(merged)
+            link(parts, names if self.apart else {"", *names}, member)
         units = []
-        for _, several in groups:
+        for _, several in parts:
             unit = Unit()
             for member in several:
                 if isinstance(member, tuple):
@@ -234,11 +223,11 @@ class PathReader:
         try:
             measured = _Measured(plan, unit.filters, self.value)
         except NotNativeError:
-            return self._asked(unit, plan)
+            return self._computed(unit, plan)
         if measured.condition == FALSE:
             return FALSE
         if not unit.elements and not unit.keys:
-            # A comparison of the event's values with constants of the query.
+            # The event's values are compared with constants of the query.
             compared = _substituted(measured.condition, measured.own)
             self.note(TRANSFORM, _printed(unit.filters), print_expression(compared))
             return compared
@@ -250,8 +239,8 @@ class PathReader:
         self.note(rule, " ".join([table.pattern, _printed(unit.filters)]).strip(), print_expression(made))
         return made
 
-    def _asked(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
-        """What only Oxigraph can compute of the event's values: it is asked of every value once."""
+    def _computed(self, unit: Unit, plan: ChoicePlan) -> s.Expr:
+        """Filters on the event's values that only Oxigraph can compute, once for each new value."""
         if unit.elements or unit.keys or any(isinstance(n, q.Exists) for f in unit.filters for n in q.walk(f)):
             raise NotNativeError
         names = tuple(name for name in plan.given if any(name in f.variables() for f in unit.filters))
@@ -271,18 +260,18 @@ class PathReader:
     def table(self, unit: Unit, values: tuple[ValueColumn, ...]) -> PathTable:
         keys = tuple(KeyColumn(variable, reading) for variable, reading in unit.keys)
         bound = certainly_bound(unit.elements)
-        # What no triple binds ranges over all that is known.
+        # A variable that no triple binds ranges over all known entities.
         free = dict.fromkeys(k.variable for k in keys if k.reading.meaning.is_entity and k.variable not in bound)
         known = [
-            f"{{ SELECT DISTINCT ?{v} WHERE {{ {q.print_group(_is_known(q.Var(v)))} FILTER(isIRI(?{v})) }} }}"
+            f"{{ SELECT DISTINCT ?{v} WHERE {{ {print_group(_is_known(q.Var(v)))} FILTER(isIRI(?{v})) }} }}"
             for v in free
         ]
-        body = q.print_group(q.Group(tuple(unit.elements))) if unit.elements else ""
+        body = print_group(q.Group(tuple(unit.elements))) if unit.elements else ""
         return PathTable(" ".join([*known, body]).strip(), keys, values)
 
     def known(self, group: q.Group) -> s.Expr:
-        """True where a pattern that speaks of no event has a solution."""
-        table = PathTable(q.print_group(group))
+        """Whether a pattern without an event has a solution."""
+        table = PathTable(print_group(group))
         if self.literals is None:
             return InTable(self.ask(table))
         found = TRUE if self.literals(table) else FALSE
@@ -291,18 +280,15 @@ class PathReader:
 
     def _as_literals(self, table: PathTable, measured: _Measured, filters: Sequence[q.Filter]) -> s.Expr:
         assert self.literals is not None
-        found, said = [], []
+        found, shown = [], []
         for row in self.literals(table):
             values = {f"v{i}": _literal(value) for i, value in enumerate(row[: len(table.values)])}
             found.append(_substituted(measured.condition, {**measured.own, **values}))
-            known = [
-                f"?{v.variable} = {print_expression(_literal(x))}" for v, x in zip(table.values, row, strict=False)
-            ]
-            said.append(" AND ".join(known) or "TRUE")
+            pairs = zip(table.values, row, strict=False)
+            shown.append(" AND ".join(f"?{v.variable} = {print_expression(_literal(x))}" for v, x in pairs) or "TRUE")
         made = any_of(list(dict.fromkeys(found)))
-        self.note(
-            PRUNE, table.pattern, " OR ".join(said[:SHOWN_ROWS]) + (" OR …" * (len(said) > SHOWN_ROWS)) or "FALSE"
-        )
+        after = " OR ".join(shown[:SHOWN_ROWS]) + (" OR …" * (len(shown) > SHOWN_ROWS)) or "FALSE"
+        self.note(PRUNE, table.pattern, after)
         if filters:
             self.note(TRANSFORM, _printed(filters), print_expression(made))
         return made
@@ -310,7 +296,7 @@ class PathReader:
     # -- variables that are selected -------------------------------------------------------------------
 
     def solutions(self, group: q.Group, selected: Sequence[str]) -> Solutions:
-        """The table of the selected variables by the event's keys, and what must hold of the event besides."""
+        """The table of the selected variables by the event's keys, and the other conditions on the event."""
         if meets_events(group, self.event, self.vocabulary):
             raise NotNativeError
         choices = self.choices(group)
@@ -319,10 +305,10 @@ class PathReader:
         plan = self.plan(choices[0])
         own = {t.object.name: r for t, r in choices[0].roots if isinstance(t.object, q.Var) and not r.meaning.is_entity}
         wanted = [name for name in selected if name not in own]
-        speaking = [u for u in plan.units if any(name in _names(u) for name in wanted)]
-        others = [self._unit(u, plan) for u in plan.units if u not in speaking]
+        selecting = [u for u in plan.units if any(name in _names(u) for name in wanted)]
+        others = [self._unit(u, plan) for u in plan.units if u not in selecting]
         together = Unit()
-        for unit in speaking:
+        for unit in selecting:
             together.elements += unit.elements
             together.keys += unit.keys
             together.filters += unit.filters
@@ -341,7 +327,7 @@ class PathReader:
     def _unit_of_selected(
         self, unit: Unit, plan: ChoicePlan, shown: tuple[ValueColumn, ...]
     ) -> Callable[[Callable[[int], s.Expr]], s.Expr]:
-        """A condition on measured values, for a solution whose selected values are given: they are keys, too."""
+        """A condition on measured values, for a solution with given selected values, which are keys, too."""
 
         def holds(chosen: Callable[[int], s.Expr]) -> s.Expr:
             measured = _Measured(plan, unit.filters, self.value, shown)
@@ -354,7 +340,7 @@ class PathReader:
 
 
 class _Measured:
-    """FILTERs on values of the event, as a condition on those and on columns of a table, which begin with `shown`."""
+    """FILTERs on values of the event, as a condition on them and on columns of a table; `shown` columns come first."""
 
     def __init__(
         self,
@@ -379,7 +365,7 @@ class _Measured:
         self.own = {name: value(plan.given[variable].attribute) for variable, name in names.items()}
 
     def of(self, found: InTable, table: PathTable) -> InTable:
-        """The question with the condition, if there is one."""
+        """The lookup with the condition, if there is one."""
         if self.condition == TRUE:
             return found
         values = tuple(self.own.values())
@@ -388,7 +374,7 @@ class _Measured:
 
 @dataclass(frozen=True)
 class ChoicePlan:
-    """`plain` conditions on attributes; `given`: measured values by variable; `units`: what the knowledge must say."""
+    """`plain` conditions on attributes; `given` measured values by variable; `units`: conditions on the knowledge."""
 
     plain: list[s.Expr]
     given: dict[str, Reading]
@@ -409,7 +395,7 @@ class Solutions:
 
 
 def _is_known(term: q.Term) -> q.Group:
-    """Something is said of the term, or by it. The variables are the term's own: no pattern can mean them."""
+    """The term is the subject or object of a triple. The names of the variables are reserved for that."""
     name = term.name if isinstance(term, q.Var) else "it"
     p, o, subject = (q.Var(f"presage_{name}_{end}") for end in ("p", "o", "s"))
     ways = (q.Group((q.Triple(term, p, o),)), q.Group((q.Triple(subject, p, term),)))
@@ -417,9 +403,9 @@ def _is_known(term: q.Term) -> q.Group:
 
 
 def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:
-    """What must be known if something of a class is to have a type: the class itself, or one above it."""
+    """The condition that members of a class have a type: it is the class itself, or a superclass."""
     if own == wanted:
-        return q.Filter(q.Literal("true", XSD_BOOLEAN))
+        return q.Filter(q.Literal("true", q.XSD_BOOLEAN))
     above = q.Triple(own, _CLASSES_ABOVE, wanted)
     if not isinstance(wanted, q.Var):
         return above
@@ -427,7 +413,7 @@ def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:
 
 
 def _printed(filters: Sequence[q.Filter]) -> str:
-    return q.print_group(q.Group(tuple(filters))) if filters else ""
+    return print_group(q.Group(tuple(filters))) if filters else ""
 
 
 def _names(unit: Unit) -> frozenset[str]:
@@ -442,7 +428,7 @@ def _literal(value: object) -> s.Expr:
 
 
 def _substituted(condition: s.Expr, values: dict[str, s.Expr]) -> s.Expr:
-    """The condition with expressions for its names, and without what is settled by that."""
+    """The condition with values for its names, simplified."""
     match condition:
         case s.Name(name=name):
             return values.get(name, condition)

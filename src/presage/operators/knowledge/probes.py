@@ -1,12 +1,11 @@
-"""Questions of graph patterns that only the store can evaluate, keyed on values of events.
+"""Questions about events that only the store can evaluate, keyed on values of the events.
 
-Whether it holds depends on the few attributes of the event that it can see: they are the event's key. Keys that were
-not met before are evaluated together, once, as nodes beside the knowledge bases.
+The answer depends on the attributes that the pattern can see: their values are the key. New keys are evaluated in
+batches, once, as temporary nodes of the graph.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import struct
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from presage.model import types as t
 from presage.model.types import DataType
 from presage.operators.knowledge.contexts import entity_of
 from presage.operators.knowledge.sparql_syntax import RDF_TYPE, XSD, XSD_DECIMAL
-from presage.operators.knowledge.tables import natural_datatype
+from presage.operators.knowledge.tables import natural_datatype, relation_name
 from presage.operators.knowledge.vocabulary import Reading
 
 if TYPE_CHECKING:
@@ -29,29 +28,29 @@ if TYPE_CHECKING:
 
 PREFIX = "asked_"
 DATE_TIME = XSD + "dateTime"
-# What stands for a value that is NULL.
+# Placeholders of NULL values.
 _DEFAULTS: dict[DataType, s.Expr] = {
     t.STRING: s.Literal(""),
     t.BOOLEAN: s.Literal(False),
-    t.INT: s.Literal(0),
-    t.LONG: s.Literal(0),
     t.DOUBLE: s.Literal(0.0),
-    t.TIMESTAMP: s.Literal(0),
+    **dict.fromkeys((t.INT, t.LONG, t.TIMESTAMP), s.Literal(0)),
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# How many events one question to the store is about, and one about measured values alone.
+# Batch sizes: events in one query to the store, and rows of measured values.
 TOGETHER = 500
 MEASURED_TOGETHER = 5_000
 
-# Values and whether they are NULL, in turn; a DOUBLE by its bits.
+# For each attribute its value and whether it is NULL; a DOUBLE by its bits.
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Probe:
-    """`pattern` is what stands between the braces; `readings` are the attributes that it can see. `alone`: it speaks of
-    events by other variables than its own, so that one must not see another. `measured`: it is FILTERs on the values of
-    the readings alone, which have these variables; no knowledge is needed for it."""
+    """`pattern` is the text between the braces; `readings` are the attributes that it can see.
+
+    `alone`: another variable than the event's own may match events, so each event is evaluated apart. `measured`: the
+    variables of the readings, if the pattern is FILTERs on their values alone and needs no knowledge.
+    """
 
     pattern: str
     event: str
@@ -63,12 +62,11 @@ class Probe:
     @property
     def name(self) -> str:
         seen = [(r.attribute, str(r.type), r.meaning, r.context.text) for r in self.readings]
-        said = repr((self.pattern, self.event, seen, self.class_iri, self.measured))
-        return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:12]
+        return relation_name(PREFIX, (self.pattern, self.event, seen, self.class_iri, self.measured))
 
     @property
     def columns(self) -> tuple[tuple[str, DataType], ...]:
-        """Of every attribute its value, and whether it is NULL: a relation's own NULLs equal nothing."""
+        """For each attribute its value and whether it is NULL: NULLs of a relation equal nothing."""
         kinds = [(t.LONG if r.type == t.TIMESTAMP else r.type, t.BOOLEAN) for r in self.readings]
         return tuple((f"k{i}{end}", kind) for i, both in enumerate(kinds) for end, kind in zip("vn", both, strict=True))
 
@@ -82,7 +80,7 @@ class Probe:
         return tuple(found)
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> list[bool]:
-        """Whether the pattern has a solution for an event with each of these values."""
+        """Whether the pattern has a solution, for an event with each of these keys."""
         from presage.operators.knowledge.event_graph import hold_for
 
         if self.measured:
@@ -100,7 +98,7 @@ class Probe:
         found: list[bool] = []
         for start in range(0, len(keys), MEASURED_TOGETHER):
             several = keys[start : start + MEASURED_TOGETHER]
-            # Of a NULL there is no triple, and so no solution.
+            # A NULL makes no triple, so there is no solution.
             rows = {
                 i: [_literal(r, value) for r, value in zip(self.readings, key[0::2], strict=True)]
                 for i, key in enumerate(several)
@@ -145,7 +143,7 @@ def _literal(reading: Reading, value: Any) -> tuple[str, str]:
 
 
 def sees(reading: Reading) -> bool:
-    """Whether an attribute can be part of a key; an entity is named by a text."""
+    """Whether an attribute can be part of a key. Entities must be named by strings."""
     if reading.meaning.is_entity:
         return reading.type == t.STRING
     return reading.type in _DEFAULTS

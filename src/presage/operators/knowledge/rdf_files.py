@@ -1,4 +1,4 @@
-"""Triples of RDF files; what is no RDF is refused with its place. Nothing is fetched from the network."""
+"""The parser of RDF files: their triples, or an error with its place. Nothing is fetched from the network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BY_EXTENSION = {
     ".json": Format.JSON_LD,
     ".rdf": Format.RDF_XML,
 }
-_SNIFFED = (".owl", ".xml", ".rdf")  # what is written into files of these names differs from tool to tool
+_SNIFFED = (".owl", ".xml", ".rdf")  # tools write different formats under these names
 
 _XML = re.compile(rb"\s*<(?:\?xml|!DOCTYPE|!--|[\w.-]+:RDF[\s>]|RDF[\s>]|Ontology[\s>])")
 _OWL_XML = re.compile(rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE.*?(?:\]\s*)?>\s*)*<Ontology[\s>]", re.DOTALL)
@@ -49,15 +49,14 @@ def read_source(path: Path, roots: Roots = ANYWHERE) -> bytes:
 
 
 def check_source(data: bytes, path: str) -> int:
-    """Refuse what is not RDF; else how many triples there are. `path` is for messages, the format and the base IRI."""
+    """The number of triples; an error if it is not RDF. `path` is for messages, the format and the base IRI."""
     return sum(1 for _ in parse_source(data, path))
 
 
 def parse_source(data: bytes, path: str) -> Iterator[ox.Quad]:
-    """The triples of a file. Those of named graphs are among them: the knowledge bases are one graph.
+    """The triples of a file, those of named graphs included: the knowledge bases are one graph.
 
-    What the file says relative to itself is relative to `file:///` and its name alone, so that a graph does not depend
-    on the folder it lies in.
+    Relative IRIs are resolved against `file:///` and the file's name, so that the graph does not depend on the folder.
     """
     form = format_of(data, path)
     check_limits(data, form, path)
@@ -83,7 +82,7 @@ def _parsed(data: bytes, form: Format, base: str, path: str) -> Iterable[ox.Quad
 
 
 def format_of(data: bytes, path: str) -> Format:
-    """By the extension of the name; by the content where the extension says too little."""
+    """The format by the file's extension, or by its content where the extension is ambiguous."""
     extension = Path(path).suffix.lower()
     if extension in _BY_EXTENSION and extension not in _SNIFFED:
         return _BY_EXTENSION[extension]
@@ -97,7 +96,7 @@ def format_of(data: bytes, path: str) -> Format:
         return Format.TURTLE
     if data.lstrip()[:1] in (b"{", b"[") and _is_json(data):
         return Format.JSON_LD
-    # TriG has Turtle and N-Triples in it.
+    # TriG includes Turtle and N-Triples.
     return Format.TRIG
 
 

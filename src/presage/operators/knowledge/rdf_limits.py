@@ -1,14 +1,14 @@
-"""Limits on RDF files, checked before they are parsed: Oxigraph's parsers end the process when stack or memory run out.
+"""Limits on RDF files, checked before parsing: Oxigraph's parsers end the process when stack or memory run out.
 
-What can grow without end in a small file: entities of XML that are made of each other, levels of XML and JSON, triples
-as terms of triples, and contexts of JSON-LD, which are held for every level below them and read for every use.
+A small file can grow without limit by XML entities that contain each other, by levels of XML and JSON, by triples as
+terms of triples, and by JSON-LD contexts, which are held for every level below them and read at every use.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 from xml.parsers import expat
 
@@ -18,14 +18,14 @@ from presage.errors import PresageError, error
 
 MAX_BYTES = 512 << 20
 MAX_JSON_BYTES = 32 << 20  # an empty object takes thirty times its text
-MAX_LEVELS = 250  # of elements of XML, of objects and arrays of JSON, of triples in each other
+MAX_LEVELS = 250  # of XML elements, of JSON objects and arrays, of nested triples
 MAX_ENTITY_BYTES = 64 << 20  # after entities are replaced
-MAX_CHAIN = 100  # terms of a context that are told through each other
-MAX_HELD = 500_000  # terms of contexts, counted for every level that holds them
-MAX_READ = 2_000_000  # terms of contexts, counted for every time they are read
+MAX_CHAIN = 100  # terms of a context that are defined through each other
+MAX_HELD = 500_000  # terms of contexts, counted at every level that holds them
+MAX_READ = 2_000_000  # terms of contexts, counted at every use
 
 _CONTEXT = "@context"
-# Strings, comments and IRIs may hold what looks like the beginning of a triple. An escape stands in names, too.
+# Strings, comments and IRIs are skipped: they may contain `<<`. Escapes also occur in names.
 _TURTLE = re.compile(
     rb'\\.|"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*\'\'\'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\''
     rb"|#[^\n]*|<<|>>|<[^<>\s]*>",
@@ -34,7 +34,7 @@ _TURTLE = re.compile(
 
 
 def check_limits(data: bytes, form: ox.RdfFormat, path: str) -> None:
-    """Refuse a file that would need more than the limits, or is not what its format says."""
+    """Reject a file that exceeds the limits or is not of its format."""
     if form == ox.RdfFormat.JSON_LD:
         _Json(path).check(data)
     elif form == ox.RdfFormat.RDF_XML:
@@ -72,15 +72,14 @@ def _check_triples(data: bytes, path: str) -> None:
 
 
 def _check_xml(data: bytes, path: str) -> None:
-    """By a parser that does nothing else. Entities are kept where they stand for text: ontologies have namespaces in
-    them."""
+    """Parse without output. Entities for plain text are allowed: ontologies abbreviate namespaces by them."""
     depth = replaced = 0
 
     def begin(name: str, attributes: Any) -> None:
         nonlocal depth
         depth += 1
         if depth > MAX_LEVELS:
-            _refuse(path, "levels of elements", MAX_LEVELS, "name inner nodes with rdf:about, and put them beside")
+            _refuse(path, "levels of elements", MAX_LEVELS, "name inner nodes with rdf:about, and move them out")
 
     def end(name: str) -> None:
         nonlocal depth
@@ -89,7 +88,7 @@ def _check_xml(data: bytes, path: str) -> None:
     def entity(name: str, of_dtd: bool, value: str | None, *elsewhere: Any) -> None:
         nonlocal replaced
         if of_dtd or value is None or "&" in value:
-            why = f"the entity '{name}' is made of others, or lies in another file"
+            why = f"the entity '{name}' contains others, or is in another file"
             raise _malformed(path, ox.RdfFormat.RDF_XML, why, "write out what it stands for")
         replaced += data.count(f"&{name};".encode()) * len(value.encode())
         if replaced > MAX_ENTITY_BYTES:
@@ -108,18 +107,18 @@ def _check_xml(data: bytes, path: str) -> None:
 
 
 class _Object(list[tuple[str, Any]]):
-    """An object of JSON as its pairs: a name may stand twice."""
+    """A JSON object as its pairs: a name may occur twice."""
 
     __slots__ = ()
 
 
 class _Json:
-    """Counts what a document asks of the parser."""
+    """Counts the work that a document causes in the parser."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._read = 0  # terms of contexts that are read
-        self._scoped: dict[str, int] = {}  # terms that have a context of their own, and how many terms that has
+        self._read = 0  # terms of contexts, at every use
+        self._scoped: dict[str, int] = {}  # the number of terms in the scoped context of a term
 
     def check(self, data: bytes) -> None:
         if len(data) > MAX_JSON_BYTES:
@@ -137,11 +136,23 @@ class _Json:
         self._collect(root)
         self._walk(root)
 
+    def _descend(self, parts: Callable[..., Iterator[tuple[Any, ...]]], *root: Any) -> None:
+        """Run `parts` on every object and array, depth first and without recursion."""
+        levels = [parts(*root)]
+        while levels:
+            part = next(levels[-1], None)
+            if part is None:
+                levels.pop()
+            elif isinstance(part[0], list):
+                levels.append(parts(*part))
+                if len(levels) > MAX_LEVELS + 1:
+                    self._too_deep()
+
     def _too_deep(self) -> NoReturn:
-        _refuse(self._path, "levels of JSON", MAX_LEVELS, "name inner objects with @id, and put them beside")
+        _refuse(self._path, "levels of JSON", MAX_LEVELS, "name inner objects with @id, and move them out")
 
     def _collect(self, root: Any) -> None:
-        """The contexts of the document: chains of their terms, and contexts of terms."""
+        """Collect the scoped contexts of terms, and check the chains of definitions."""
 
         def parts(value: Any, inside: bool) -> Iterator[tuple[Any, bool]]:
             if not isinstance(value, _Object):
@@ -155,18 +166,10 @@ class _Json:
                     self._scoped[name] = max(self._scoped.get(name, 0), own)
                 yield part, inside or name == _CONTEXT
 
-        around = [parts([root], False)]
-        while around:
-            found = next(around[-1], None)
-            if found is None:
-                around.pop()
-            elif isinstance(found[0], list):
-                around.append(parts(*found))
-                if len(around) > MAX_LEVELS + 1:
-                    self._too_deep()
+        self._descend(parts, [root], False)
 
     def _check_chain(self, context: _Object) -> None:
-        links = {name: [*_told_through(part)] for name, part in context}
+        links = {name: [*_used_in(part)] for name, part in context}
         length: dict[str, int] = {}
         for first in links:
             way = [first]
@@ -178,38 +181,32 @@ class _Json:
                     continue
                 length[name] = 1 + max((length.get(n, 0) for n in links[name]), default=0)
                 if length[name] > MAX_CHAIN:
-                    _refuse(self._path, "terms of a context told through each other", MAX_CHAIN, "write their IRIs out")
+                    limit_name = "terms of a context defined through each other"
+                    _refuse(self._path, limit_name, MAX_CHAIN, "write their IRIs out")
                 way.pop()
 
     def _walk(self, root: Any) -> None:
-        """The document: how many terms are in force, level by level."""
+        """Count the terms in force, level by level."""
 
         def parts(value: Any, active: int, held: int) -> Iterator[tuple[Any, int, int]]:
-            """With the terms in force there, and those that this level and all around it hold."""
+            """The parts, with the terms in force there and those held by this level and all around it."""
             if isinstance(value, _Object):
                 own = sum(_terms(part) for name, part in value if name == _CONTEXT)
                 active += self._taken(own + sum(self._scoped.get(t, 0) for _, p in value for t in _texts(p)), active)
             held += active
             if held > MAX_HELD:
-                _refuse(
-                    self._path, "terms of contexts, for every level", MAX_HELD, "put one context around all objects"
-                )
+                name = "terms of contexts, for every level"
+                _refuse(self._path, name, MAX_HELD, "put one context around all objects")
             for pair in value:
                 if not isinstance(value, _Object):
                     yield pair, active, held
                 elif pair[0] != _CONTEXT:
                     yield pair[1], active + self._taken(self._scoped.get(pair[0], 0), active), held
 
-        around = [parts([root], 0, 0)]
-        while around:
-            found = next(around[-1], None)
-            if found is None:
-                around.pop()
-            elif isinstance(found[0], list):
-                around.append(parts(*found))
+        self._descend(parts, [root], 0, 0)
 
     def _taken(self, terms: int, active: int) -> int:
-        """Terms that come into force; those that were are copied."""
+        """Count terms that come into force; the active ones are copied."""
         self._read += 2 * terms + active if terms else 0
         if self._read > MAX_READ:
             _refuse(self._path, "terms of contexts that are read", MAX_READ, "put one context around all objects")
@@ -217,7 +214,7 @@ class _Json:
 
 
 def _terms(context: Any) -> int:
-    """How many terms a context defines, those of its terms' own contexts included. None: one, since it takes time."""
+    """The number of terms that a context and its scoped contexts define; at least one, since it takes time."""
     count, open_ = 1, [context]
     while open_:
         value = open_.pop()
@@ -228,13 +225,13 @@ def _terms(context: Any) -> int:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts that could name a type: what is called @type may have another name."""
+    """The texts that could name a type: @type may have an alias."""
     several = value if isinstance(value, list) and not isinstance(value, _Object) else [value]
     return [each for each in several if isinstance(each, str)]
 
 
-def _told_through(definition: Any) -> Iterator[str]:
-    """Terms that a definition may refer to."""
+def _used_in(definition: Any) -> Iterator[str]:
+    """The terms that a definition may refer to."""
     parts = [part for _, part in definition] if isinstance(definition, _Object) else [definition]
     for text in parts:
         if isinstance(text, str):

@@ -1,4 +1,4 @@
-"""References to knowledge in a query: the events that it names, and whether it uses knowledge at all."""
+"""The events that a query names, and whether it uses knowledge."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import Catalog
 
 
-def speaks_of_knowledge(query: s.Query) -> bool:
+def uses_knowledge(query: s.Query) -> bool:
     return any(isinstance(node, Path | Qualified) for node in nodes_of(query))
 
 
 def events_of(query: s.Query, catalog: Catalog) -> dict[str, str]:
-    """The names by which a query speaks of events, each with its type: aliases, tags, variables of MATCH_RECOGNIZE."""
+    """The names of a query's events with their types: aliases, tags, variables of MATCH_RECOGNIZE."""
     found: dict[str, str] = {}
     for item in query.items:
         if item.pattern is not None:

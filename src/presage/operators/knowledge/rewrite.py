@@ -1,8 +1,8 @@
 """The rewriting of a query from domain terms to the attributes of its streams.
 
-Terms with a prefix become the attributes that mean them, PATHs become conditions on attributes and on tables of what is
-known. It happens before names are bound, so that both may stand wherever a condition may: in WHERE, in the filters of
-patterns, in DEFINE, in HAVING.
+Terms with a prefix become attributes, PATHs become conditions on attributes and on tables of the knowledge bases. It
+happens before names are bound, so that both are allowed wherever a condition is: in WHERE, in the filters of patterns,
+in DEFINE, in HAVING.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from presage.model import types as t
 from presage.model.catalog import Catalog, EventType, Virtual
 from presage.model.text import Span
 from presage.model.types import DataType, common_type
-from presage.operators.knowledge import sparql as q
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.clauses import general_form, is_clause_form
 from presage.operators.knowledge.filters import FALSE, NotNativeError, all_of, any_of
 from presage.operators.knowledge.graph_patterns import BLANK, meets_events, unlinked_parts
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.notes import RELATE, normalised, shortened
 from presage.operators.knowledge.owl_terms import OWL, RDFS
-from presage.operators.knowledge.path_checks import refuse_other_rows
-from presage.operators.knowledge.path_selection import Selected, can_be_one, marks_of, named_by_words
-from presage.operators.knowledge.path_text import parse_path, placed_at, unknown_prefix, unsupported
+from presage.operators.knowledge.path_selection import Selected, can_be_one, marks_of, with_aliases
+from presage.operators.knowledge.path_text import parse_path, placed_at, refuse_other_rows, unknown_prefix, unsupported
 from presage.operators.knowledge.paths import PathReader, Solutions
 from presage.operators.knowledge.probes import Probe, sees
-from presage.operators.knowledge.references import events_of, speaks_of_knowledge
-from presage.operators.knowledge.sparql_syntax import RDF, XSD
+from presage.operators.knowledge.references import events_of, uses_knowledge
+from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import PathTable
 from presage.operators.knowledge.vocabulary import Vocabulary
 from presage.plan.query import RuleNote, Watched
@@ -41,15 +40,15 @@ from presage.plan.query import RuleNote, Watched
 if TYPE_CHECKING:
     from presage.operators.knowledge.graph import Graph
 
-PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
+PREFIXES = {"rdf": q.RDF, "rdfs": RDFS, "owl": OWL, "xsd": q.XSD}
 CONTEXT = "declare the stream with CONTEXT 'file.jsonld'"
-# Names that no text can hold: of the item that holds the solutions of a PATH, and of virtual attributes.
+# Prefixes that no name of a user can have: of items with the solutions of a PATH, and of virtual attributes.
 SOLUTIONS, OF_STREAM = "~path", "~of"
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The query, the catalog that it is bound against, and what was done."""
+    """The query, the catalog that it is bound against, and the notes for EXPLAIN."""
 
     query: s.Query
     catalog: Catalog
@@ -59,7 +58,7 @@ class Rewritten:
 
 
 def in_plain_words(query: s.Query, catalog: Catalog, library: Library, optimize: bool, fixed: bool) -> Rewritten:
-    """`fixed`: the plan must stay what it is when the knowledge changes, so that nothing of it becomes a constant."""
+    """`fixed`: the plan must not change when the knowledge does, so no knowledge becomes a constant."""
     if not query.parts and not any(isinstance(node, Path | Qualified | EventVariable) for node in nodes_of(query)):
         return Rewritten(query, catalog)
     return _Rewriter(query, catalog, library, optimize, fixed).rewrite()
@@ -92,15 +91,11 @@ class _Rewriter:
     def rewrite(self) -> Rewritten:
         if any(item.sequence is not None for item in self.query.items):
             node = next(n for n in nodes_of(self.query) if isinstance(n, Path | Qualified))
-            raise unsupported(
-                node.span,
-                "knowledge",
-                "in a query over SEQUENCE […]",
-                "make a relation of what is meant, and name it in the subgoal's WHERE",
-            )
+            fix = "make a relation of what is meant, and name it in the subgoal's WHERE"
+            raise unsupported(node.span, "knowledge", "in a query over SEQUENCE […]", fix)
         refuse_other_rows(self.query, self.catalog.relations, self._parsed)
         self._collect_selected()
-        query = self._changed(replace(self.query, select=named_by_words(self.query.select)))
+        query = self._changed(replace(self.query, select=with_aliases(self.query.select)))
         assert isinstance(query, s.Query)
         if self.solutions:
             query = self._with_solutions(query)
@@ -109,7 +104,7 @@ class _Rewriter:
             catalog = catalog.with_relation(relation)
         for name, virtual in self.virtual.items():
             catalog = catalog.with_type(replace(catalog.types[name], virtual=tuple(virtual.values())))
-        return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched), speaks_of_knowledge(self.query))
+        return Rewritten(query, catalog, tuple(self.notes), tuple(self.watched), uses_knowledge(self.query))
 
     def _changed(self, node: object) -> object:
         match node:
@@ -135,52 +130,38 @@ class _Rewriter:
     # -- terms with a prefix -----------------------------------------------------------------------------
 
     def _attribute(self, node: Qualified) -> str:
-        """The attribute that means a term; one that is made for the purpose where streams spell it differently."""
+        """The attribute that a term means; a virtual attribute if the streams of the type name it differently."""
         written = f"{node.prefix}:{node.name}"
         if node.prefix not in self.prefixes:
             raise unknown_prefix(node.prefix, node.span, self.prefixes)
         iri = self.prefixes[node.prefix] + node.name
         event_type = self._type_of(node.base, node.span)
         streams = self._streams(event_type, node.span)
-        found = {stream.name: self._vocabulary(stream).says(iri) for stream in streams}
+        found = {stream.name: self._vocabulary(stream).readings_of(iri) for stream in streams}
         for stream, readings in found.items():
             if len(readings) > 1:
                 names = [r.attribute for r in readings]
-                raise error(
-                    "AMBIGUOUS_NAME",
-                    node.span,
-                    name=written,
-                    candidates=" or ".join(names),
-                    fix=f"the attribute of '{stream}' that you mean: {' or '.join(names)}",
-                )
-        said = {stream: readings[0] for stream, readings in found.items() if readings}
-        if not said:
-            raise error(
-                "UNKNOWN_TERM",
-                node.span,
-                owner=f"{event_type.kind} '{event_type.name}'",
-                term=written,
-                fix=_mapped(streams, iri, self.prefixes),
-            )
-        self._add(normalised(written, {s: r.attribute for s, r in said.items()}))
+                fix = f"the attribute of '{stream}' that you mean: {' or '.join(names)}"
+                raise error("AMBIGUOUS_NAME", node.span, name=written, candidates=" or ".join(names), fix=fix)
+        by_stream = {stream: readings[0] for stream, readings in found.items() if readings}
+        if not by_stream:
+            owner = f"{event_type.kind} '{event_type.name}'"
+            raise error("UNKNOWN_TERM", node.span, owner=owner, term=written, fix=_mapped(streams, iri, self.prefixes))
+        attributes = {stream: reading.attribute for stream, reading in by_stream.items()}
+        self._add(normalised(written, attributes))
         if streams == [event_type]:
-            return said[event_type.name].attribute
-        kind = self._common([r.type for r in said.values()], written, node.span)
-        return self._virtual(event_type, Virtual(written, kind, {n: r.attribute for n, r in said.items()}))
+            return attributes[event_type.name]
+        kind = self._common([r.type for r in by_stream.values()], written, node.span)
+        return self._virtual(event_type, Virtual(written, kind, attributes))
 
     def _common(self, types: Sequence[DataType], written: str, span: Span) -> DataType:
         found = types[0]
         for other in types[1:]:
             both = common_type(found, other)
             if both is None:
-                raise error(
-                    "TYPE_MISMATCH",
-                    span,
-                    what=f"'{written}', which streams hold in different types,",
-                    expected=found,
-                    found=other,
-                    fix="ask the streams one by one",
-                )
+                what = f"'{written}', which streams hold in different types,"
+                fix = "ask the streams one by one"
+                raise error("TYPE_MISMATCH", span, what=what, expected=found, found=other, fix=fix)
             found = both
         return found
 
@@ -189,13 +170,12 @@ class _Rewriter:
         return virtual.name
 
     def _type_of(self, base: s.Expr, span: Span) -> EventType:
-        """The type of the event that a term stands behind: `e`, `a[0]`, `prev(A)`, `m.a`."""
+        """The type of the event before a term: `e`, `a[0]`, `prev(A)`, `m.a`."""
         names = [n.name for n in nodes_of(base) if isinstance(n, s.Name | EventVariable | s.Member)]
         found = next((self.events[name] for name in names if name in self.events), None)
         if found is None:
-            raise error(
-                "UNKNOWN_ALIAS", span, name=(names or ["the term"])[-1], fix=did_you_mean("", list(self.events))
-            )
+            name = names[-1] if names else "the term"
+            raise error("UNKNOWN_ALIAS", span, name=name, fix=did_you_mean("", list(self.events)))
         return self._event_type(found, span)
 
     def _event_type(self, name: str, span: Span) -> EventType:
@@ -204,7 +184,7 @@ class _Rewriter:
         return self.catalog.types[name]
 
     def _streams(self, event_type: EventType, span: Span) -> list[EventType]:
-        """The streams of a type, of which one at least must say what its attributes mean."""
+        """The streams of a type, of which at least one must have a context."""
         streams = self.catalog.streams_of(event_type.name)
         if not any(stream.context is not None for stream in streams):
             derived = event_type.kind == "derived"
@@ -233,30 +213,26 @@ class _Rewriter:
             self._refuse_misspelt(path, group)
         if not self.catalog.knowledge:
             raise error("NO_KNOWLEDGE", path.span)
-        return self._with_strangers(path, unlinked_parts(group, self.events))
+        return self._with_unnamed(path, unlinked_parts(group, self.events))
 
     def _refuse_misspelt(self, path: Path, group: q.Group) -> None:
-        """A PATH may speak of what is known alone; but one that asks for what events say must name its event."""
+        """Reject a PATH that uses properties of events and names none of them. It may ask about the knowledge alone."""
         if any(self._meets(group, event, path.span) for event in self.events):
             named = ", ".join(f"?{name}" for name in self.events)
             raise error("PATH_WITHOUT_EVENT", path.span, events=named, fix=f"begin at the event: {named}")
 
-    def _with_strangers(self, path: Path, parts: list[tuple[str | None, q.Group]]) -> list[tuple[str | None, q.Group]]:
-        """A part that names no event may still speak of one, by another variable: then it belongs to that event."""
+    def _with_unnamed(self, path: Path, parts: list[tuple[str | None, q.Group]]) -> list[tuple[str | None, q.Group]]:
+        """The parts, with the part that names no event joined to the one event that its variables could be."""
         found = dict(parts)
-        stranger = found.get(None)
-        events = [event for event in found if event is not None and self._meets(stranger, event, path.span)]
-        if stranger is None or not events:
+        unnamed = found.get(None)
+        events = [event for event in found if event is not None and self._meets(unnamed, event, path.span)]
+        if unnamed is None or not events:
             return parts
         if len(events) > 1:
-            raise unsupported(
-                path.span,
-                "a variable that could be any of several events",
-                "in one PATH",
-                "name the event by its own variable",
-            )
+            what, fix = "a variable that could be any of several events", "name the event by its own variable"
+            raise unsupported(path.span, what, "in one PATH", fix)
         (event,) = events
-        whole = replace(found[event], elements=(*found[event].elements, *stranger.elements))
+        whole = replace(found[event], elements=(*found[event].elements, *unnamed.elements))
         return [(e, whole if e == event else group) for e, group in parts if e is not None]
 
     def _meets(self, group: q.Group | None, event: str, span: Span) -> bool:
@@ -264,11 +240,11 @@ class _Rewriter:
         return group is not None and any(meets_events(group, "", self._vocabulary(stream)) for stream in streams)
 
     def _split(self, path: Path) -> list[tuple[str | None, Path]]:
-        """A PATH of its own for each event that it speaks of."""
-        parts = self._with_strangers(path, unlinked_parts(self._parsed(path), self.events))
+        """The PATH as one PATH for each of its events."""
+        parts = self._with_unnamed(path, unlinked_parts(self._parsed(path), self.events))
         if len(parts) == 1:
             return [(parts[0][0], path)]
-        return [(event, replace(path, text=q.print_group(group))) for event, group in parts]
+        return [(event, replace(path, text=print_group(group))) for event, group in parts]
 
     def _part(self, path: Path, event: str | None, group: q.Group) -> s.Expr:
         if event is None:
@@ -290,7 +266,7 @@ class _Rewriter:
         return any_of(ways)
 
     def _value_in(self, base: s.Name, event_type: EventType, number: int, stream: EventType) -> Callable[[str], s.Expr]:
-        """The attributes of one stream among the several of a type, as attributes of that."""
+        """The attributes of one stream of a type, as attributes of the type."""
         kinds = {a.name: a.type for a in stream.attributes}
 
         def value(name: str) -> s.Expr:
@@ -311,7 +287,7 @@ class _Rewriter:
         return placed_at(found, path.span)
 
     def _watch(self, stream: EventType, group: q.Group) -> None:
-        """Values that should name an entity are counted where they name none."""
+        """Watch the attributes that should name an entity: values that name none are counted."""
         for reading in self._vocabulary(stream).seen_by(group):
             if reading.meaning.is_entity and reading.type == t.STRING:
                 self.watched[Watched(stream.name, reading.attribute, self.library.watch(reading))] = None
@@ -319,18 +295,14 @@ class _Rewriter:
     def _probe(
         self, path: Path, event: str, group: q.Group, stream: EventType, value: Callable[[str], s.Expr]
     ) -> s.Expr:
-        """The pattern as a question that the store answers, for every combination of values that events have."""
+        """The pattern as a question that the store answers for every new combination of values."""
         vocabulary = self._vocabulary(stream)
         seen = vocabulary.seen_by(group)
         for reading in seen:
             if not sees(reading):
-                raise unsupported(
-                    path.span,
-                    f"'{reading.attribute}', which is {reading.type},",
-                    "in a PATH of this form",
-                    "let the PATH not speak of it",
-                )
-        pattern, alone = q.print_group(group), meets_events(group, event, vocabulary)
+                what = f"'{reading.attribute}', which is {reading.type},"
+                raise unsupported(path.span, what, "in a PATH of this form", "leave it out of the PATH")
+        pattern, alone = print_group(group), meets_events(group, event, vocabulary)
         probe = Probe(pattern, event, tuple(seen), vocabulary.class_iri, alone)
         made = InTable(self.library.ask(probe), tuple(name for name, _ in probe.columns), probe.terms(value))
         seen_names = ", ".join(reading.attribute for reading in seen)
@@ -343,7 +315,7 @@ class _Rewriter:
         return PathReader(event, vocabulary, value, self.library.ask, self.optimize, literals, self._note)
 
     def _note(self, rule: str, before: str, after: str) -> None:
-        """What was done, with the size of the table where there is one. A rule that is switched off does nothing."""
+        """Record a rule, with the size of its table. Without optimization only RELATE is applied."""
         if rule == RELATE or self.optimize:
             name = after.partition("(")[0]
             rows = ""
@@ -363,25 +335,22 @@ class _Rewriter:
     # -- variables that are selected ---------------------------------------------------------------------
 
     def _collect_selected(self) -> None:
-        """All `PATH { … }.v` of the query: one item of FROM for each PATH, with the variables that are asked of it."""
+        """Collect all `PATH { … }.v` of the query: one item of FROM for each PATH, with its selected variables."""
         wanted: dict[Path, dict[str, Span]] = {}
         for node in nodes_of(self.query):
             if isinstance(node, s.Member) and isinstance(node.base, Path):
                 wanted.setdefault(self._same(node.base), {}).setdefault(node.name, node.span)
         for node in nodes_of(tuple(replace(item, on=None) for item in self.query.items)):
             if isinstance(node, s.Member) and isinstance(node.base, Path):
-                raise unsupported(
-                    node.span,
-                    "a variable of a PATH",
-                    "in a filter, a pattern or a window: there are no rows yet that it could multiply",
-                    "write the condition into the PATH, or in WHERE",
-                )
+                where = "in a filter, a pattern or a window: there are no rows yet that it could multiply"
+                fix = "write the condition into the PATH, or in WHERE"
+                raise unsupported(node.span, "a variable of a PATH", where, fix)
         for number, (path, names) in enumerate(sorted(wanted.items(), key=lambda pair: pair[0].span.start)):
             self.solutions[path] = self._solutions(number, path, names)
 
     def _same(self, path: Path) -> Path:
-        """Equal for PATHs that say the same, however they are written."""
-        return Path(q.print_group(self._parsed(path)), path.body, span=path.span)
+        """The PATH in its canonical text: equal for PATHs that mean the same."""
+        return Path(print_group(self._parsed(path)), path.body, span=path.span)
 
     def _solutions(self, number: int, path: Path, names: Mapping[str, Span]) -> Selected:
         parts = self._parts(path)
@@ -390,11 +359,11 @@ class _Rewriter:
             if name in self.events or name not in visible:
                 fix = did_you_mean(name, sorted(visible - self.events.keys()))
                 raise error("UNKNOWN_ATTRIBUTE", span, owner="this PATH", name=f"?{name}", fix=fix)
-        speaking = [(event, group) for event, group in parts if names.keys() & group.variables()]
-        if len(speaking) != 1 or speaking[0][0] is None:
+        selecting = [(event, group) for event, group in parts if names.keys() & group.variables()]
+        if len(selecting) != 1 or selecting[0][0] is None:
             where = "because they are of different parts of the PATH"
             raise unsupported(path.span, "selecting these variables together", where, "write one PATH for each")
-        ((event, group),) = speaking
+        ((event, group),) = selecting
         assert event is not None
         others = [self._part(path, e, g) for e, g in parts if e != event]
         event_type = self._event_type(self.events[event], path.span)
@@ -416,7 +385,7 @@ class _Rewriter:
                 ways.append((i, stream.name, self._solved(path, reader, group, names, stream)))
         mark = s.Member(base, self._virtual(event_type, marks_of(streams)), span=path.span)
         if not can_be_one(ways):
-            where = f"over '{event_type.name}', whose streams say it in different ways"
+            where = f"over '{event_type.name}', whose streams express it in different ways"
             raise unsupported(path.span, "selecting a variable of this PATH", where, "ask the streams one by one")
 
         def key(place: int, kind: DataType, attributes: dict[str, str]) -> s.Expr:
@@ -432,25 +401,21 @@ class _Rewriter:
         try:
             return reader.solutions(group, list(names))
         except NotNativeError:
-            raise unsupported(
-                path.span,
-                "selecting a variable of this PATH",
-                "because of how it speaks of the event",
-                "let triples at the event be plain ones, said by one attribute each",
-            ) from None
+            where = "because of its triples of the event"
+            fix = "let them be plain triples, with one attribute each"
+            raise unsupported(path.span, "selecting a variable of this PATH", where, fix) from None
 
     def _selected_value(self, path: Path, name: str, span: Span) -> s.Expr:
         return self.solutions[self._same(path)].value(name, span)
 
     def _with_solutions(self, query: s.Query) -> s.Query:
-        """The tables of solutions join the items of FROM; what must hold stands in WHERE."""
+        """The query with the tables of solutions in FROM, and their conditions in WHERE."""
         conditions = [query.where] if query.where is not None else []
         items = list(query.items)
         for path, selected in self.solutions.items():
             if selected.relation is not None:
-                items.append(
-                    s.FromItem(selected.relation.name, alias=selected.alias, name_span=path.span, span=path.span)
-                )
+                name, alias = selected.relation.name, selected.alias
+                items.append(s.FromItem(name, alias=alias, name_span=path.span, span=path.span))
             conditions.append(placed_at(selected.condition, path.span))
         return replace(query, items=tuple(items), where=all_of(conditions))
 
@@ -464,16 +429,9 @@ def _prefixes(query: s.Query) -> dict[str, str]:
 
 
 def _mapped(streams: Sequence[EventType], iri: str, prefixes: Mapping[str, str]) -> str:
-    """What the contexts of streams map, as a help for one who looks for another term."""
-    known = sorted(
-        {
-            stream.context.meanings[a.name].term
-            for stream in streams
-            if stream.context
-            for a in stream.attributes
-            if a.name in stream.context.meanings
-        }
-    )
+    """The terms that the contexts of streams map, as the fix of an unknown term."""
+    contexts = [(stream.context, stream.attributes) for stream in streams if stream.context]
+    known = sorted({c.meanings[a.name].term for c, several in contexts for a in several if a.name in c.meanings})
     words = {shortened(f"<{term}>", prefixes): term for term in known}
     listed = ", ".join(list(words)[:8])
     near = did_you_mean(shortened(f"<{iri}>", prefixes), list(words))

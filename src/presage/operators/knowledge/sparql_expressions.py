@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.sparql_lexer import NUMBER, OP, VAR, WORD, Token
-from presage.operators.knowledge.sparql_syntax import (
-    XSD,
-    And,
-    Arith,
-    Call,
-    Compare,
-    Exists,
-    Expression,
-    Group,
-    In,
-    Iri,
-    Literal,
-    Neg,
-    Not,
-    Or,
-    Pos,
-)
 from presage.operators.knowledge.sparql_terms import Terms
 
-# How many arguments a built-in takes, from and to; None: as many as there are.
+# The least and the greatest number of arguments of each built-in; None: no limit.
 BUILT_INS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("RAND", "NOW", "UUID", "STRUUID"), (0, 0)),
     "BNODE": (0, 1),
@@ -41,36 +25,17 @@ BUILT_INS: dict[str, tuple[int, int | None]] = {
 }
 _SAME = {"URI": "IRI", "ISURI": "ISIRI"}
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
-# The casts that the evaluator knows; it fails in the midst of a query on any other function named by an IRI.
-CASTS = frozenset(
-    XSD + name
-    for name in (
-        "string",
-        "boolean",
-        "integer",
-        "decimal",
-        "float",
-        "double",
-        "dateTime",
-        "date",
-        "time",
-        "duration",
-        "yearMonthDuration",
-        "dayTimeDuration",
-        "gYear",
-        "gYearMonth",
-        "gMonth",
-        "gDay",
-        "gMonthDay",
-    )
-)
-_COMPARE = ("=", "!=", "<", ">", "<=", ">=")
-_UNARY: dict[str, type[Not | Neg | Pos]] = {"!": Not, "-": Neg, "+": Pos}
+# The casts that the evaluator knows; any other function named by an IRI would fail in the middle of a query.
+_CASTS = {
+    *("string", "boolean", "integer", "decimal", "float", "double", "dateTime", "date", "time", "duration"),
+    *("yearMonthDuration", "dayTimeDuration", "gYear", "gYearMonth", "gMonth", "gDay", "gMonthDay"),
+}
+_UNARY: dict[str, type[q.Not | q.Neg | q.Pos]] = {"!": q.Not, "-": q.Neg, "+": q.Pos}
 _OR, _AND, _RELATION, _SUM, _PRODUCT = range(5)
 _LEVELS = {
     "||": _OR,
     "&&": _AND,
-    **dict.fromkeys(_COMPARE, _RELATION),
+    **dict.fromkeys(("=", "!=", "<", ">", "<=", ">="), _RELATION),
     "+": _SUM,
     "-": _SUM,
     "*": _PRODUCT,
@@ -80,46 +45,39 @@ _VALUE = "a value: a variable, a term, a function or '('"
 
 
 class Expressions(Terms):
-    """Reads expressions. Few frames per level of nesting, so that the limit is far from Python's own."""
+    """Parses expressions, with few frames per level of nesting: MAX_NESTING is far from Python's own limit."""
 
-    aggregates = False  # whether they may stand here
+    aggregates = False  # whether aggregates are allowed here
 
-    def group(self) -> Group:
+    def group(self) -> q.Group:
         raise NotImplementedError
 
-    def expression(self) -> Expression:
+    def expression(self) -> q.Expression:
         return self._operation(_OR)
 
-    def bracketed(self) -> Expression:
-        self.expect_op("(")
-        self.deeper()
-        inner = self.expression()
-        self.nesting -= 1
-        if not self.token.is_op(")"):
-            self.unexpected("an operator or ')'")
-        self.take()
-        return inner
+    def bracketed(self) -> q.Expression:
+        return self.enclosed("()", self.expression, "an operator or ')'")
 
     def at_constraint(self) -> bool:
         """Whether a bracketed expression or a call begins here."""
         return self.token.is_op("(") or self.token.kind == WORD or self.at_iri()
 
-    def constraint(self, after: str) -> Expression:
-        """What may stand bare after FILTER, HAVING, ORDER BY and GROUP BY: brackets or a call."""
+    def constraint(self, after: str) -> q.Expression:
+        """A bracketed expression or a call, as FILTER, HAVING, ORDER BY and GROUP BY take."""
         expected = f"'(' or a function after {after}"
         if self.token.is_op("("):
             return self.bracketed()
         if self.at_iri():
             call = self._named()
-            if isinstance(call, Iri):
+            if isinstance(call, q.Iri):
                 self.unexpected(f"'(' after the function <{call.value}>")
             return call
         if self.token.kind != WORD or self.at_literal():
             self.unexpected(expected)
         return self._word(expected)
 
-    def _operation(self, level: int, left: Expression | None = None) -> Expression:
-        """Operators of this level or a tighter one, and what they join; `left` is read already if given."""
+    def _operation(self, level: int, left: q.Expression | None = None) -> q.Expression:
+        """Operators of this level or a tighter one with their operands. `left` is given if it is parsed already."""
         start = self.token.start if left is None else left.span.start - self.start
         left = self._unary() if left is None else left
         while True:
@@ -132,7 +90,7 @@ class Expressions(Terms):
                 operands = [left]
                 while self.accept_op(token.text):
                     operands.append(self._operation(found + 1))
-                left = (Or if found == _OR else And)(tuple(operands), span=self.span(start))
+                left = (q.Or if found == _OR else q.And)(tuple(operands), span=self.span(start))
             elif found == _RELATION:
                 left = self._relation(left, start)
                 self.split_less()
@@ -141,10 +99,10 @@ class Expressions(Terms):
             elif token.kind == NUMBER:
                 # `?x -1`: the grammar reads a signed number here as a summand.
                 right = self._operation(_PRODUCT, self.literal())
-                left = Arith("+", left, right, span=self.span(start))
+                left = q.Arith("+", left, right, span=self.span(start))
             else:
                 self.take()
-                left = Arith(token.text, left, self._operation(found + 1), span=self.span(start))
+                left = q.Arith(token.text, left, self._operation(found + 1), span=self.span(start))
 
     @staticmethod
     def _level(token: Token) -> int | None:
@@ -154,19 +112,19 @@ class Expressions(Terms):
             return _RELATION
         return _LEVELS.get(token.text) if token.kind == OP else None
 
-    def _relation(self, left: Expression, start: int) -> Expression:
+    def _relation(self, left: q.Expression, start: int) -> q.Expression:
         token = self.take()
         if token.kind != WORD:
-            return Compare(token.text, left, self._operation(_SUM), span=self.span(start))
+            return q.Compare(token.text, left, self._operation(_SUM), span=self.span(start))
         negated = token.is_word("NOT")
         if negated:
             self.expect_word("IN")
         choices = self._arguments()
-        return In(left, choices, negated, span=self.span(start))
+        return q.In(left, choices, negated, span=self.span(start))
 
-    def _unary(self) -> Expression:
+    def _unary(self) -> q.Expression:
         token = self.token
-        if not token.is_op("!", "-", "+"):
+        if not token.is_op(*_UNARY):
             return self._primary()
         self.take()
         self.deeper()
@@ -174,7 +132,7 @@ class Expressions(Terms):
         self.nesting -= 1
         return _UNARY[token.text](operand, span=self.span(token.start))
 
-    def _primary(self) -> Expression:
+    def _primary(self) -> q.Expression:
         if self.token.is_op("("):
             return self.bracketed()
         if self.token.kind == VAR:
@@ -187,34 +145,31 @@ class Expressions(Terms):
             return self._word(_VALUE)
         self.unexpected(_VALUE)
 
-    def _named(self) -> Iri | Call:
+    def _named(self) -> q.Iri | q.Call:
         """An IRI, or a cast by its IRI."""
         token = self.token
         name = self.iri()
         if not self.token.is_op("("):
             return name
-        if name.value not in CASTS:
-            self.fail(f"there is no function <{name.value}>; by an IRI are called the casts of xsd:", *token[2:])
+        if not name.value.startswith(q.XSD) or name.value.removeprefix(q.XSD) not in _CASTS:
+            self.reject(token, f"there is no function <{name.value}>; by an IRI are called the casts of xsd:")
         args = self._arguments()
         if len(args) != 1:
             self.fail(f"a cast takes 1 argument, not {len(args)}", token.start, self.ended)
-        return Call(name, args, span=self.span(token.start))
+        return q.Call(name, args, span=self.span(token.start))
 
-    def _arguments(self) -> tuple[Expression, ...]:
-        self.expect_op("(")
-        self.deeper()
-        args: list[Expression] = []
+    def _arguments(self) -> tuple[q.Expression, ...]:
+        return tuple(self.enclosed("()", self._listed))
+
+    def _listed(self) -> list[q.Expression]:
+        args: list[q.Expression] = []
         while not self.token.is_op(")"):
             if args:
-                if not self.token.is_op(","):
-                    self.unexpected("',' or ')'")
-                self.take()
+                self.expect_op(",", "',' or ')'")
             args.append(self.expression())
-        self.take()
-        self.nesting -= 1
-        return tuple(args)
+        return args
 
-    def _word(self, expected: str) -> Expression:
+    def _word(self, expected: str) -> q.Expression:
         """A built-in call, an aggregate, or EXISTS."""
         token = self.token
         name = _SAME.get(token.text.upper(), token.text.upper())
@@ -225,40 +180,41 @@ class Expressions(Terms):
             aggregates, self.aggregates = self.aggregates, False
             group = self.group()
             self.aggregates = aggregates
-            return Exists(group, name == "NOT", span=self.span(token.start))
+            return q.Exists(group, name == "NOT", span=self.span(token.start))
         if name in AGGREGATES:
             return self._aggregate(name)
         if name not in BUILT_INS:
             self._no_function(expected)
         self.take()
+        args: tuple[q.Expression, ...]
         if name == "BOUND":
             self.expect_op("(")
-            variable = self.var()
+            args = (self.var(),)
             self.expect_op(")")
-            return Call(name, (variable,), span=self.span(token.start))
-        args = self._arguments()
+        else:
+            args = self._arguments()
         low, high = BUILT_INS[name]
         if len(args) < low or (high is not None and len(args) > high):
             wanted = f"{low}" if low == high else f"{low} or {high}"
             plural = "argument" if wanted == "1" else "arguments"
             self.fail(f"{token.text} takes {wanted} {plural}, not {len(args)}", token.start, self.ended)
-        return Call(name, args, span=self.span(token.start))
+        return q.Call(name, args, span=self.span(token.start))
 
     def _no_function(self, expected: str) -> NoReturn:
-        """A word that is no function: one that is called is named as such."""
+        """Reject a word that is no function: by its name, if it is called."""
         token = self.token
         if self.text[token.end :].lstrip().startswith("(") and token.text.upper() not in ("FILTER", "BIND", "VALUES"):
-            self.fail(f"SPARQL 1.1 has no function {token.text}", token.start, token.end)
+            self.reject(token, f"SPARQL 1.1 has no function {token.text}")
         self.unexpected(expected)
 
-    def _aggregate(self, name: str) -> Call:
+    def _aggregate(self, name: str) -> q.Call:
         token = self.take()
         if not self.aggregates:
-            self.fail(f"{token.text} sums up rows, which only a sub-select does", token.start, token.end)
+            self.reject(token, f"{token.text} sums up rows, which only a sub-select does")
         self.expect_op("(")
         self.aggregates = False
         distinct = self.accept_word("DISTINCT")
-        args: tuple[Expression, ...] = ()
+        args: tuple[q.Expression, ...] = ()
         if not (name == "COUNT" and self.accept_op("*")):
             self.deeper()
             args = (self.expression(),)
@@ -266,7 +222,7 @@ class Expressions(Terms):
         if name == "GROUP_CONCAT" and self.accept_op(";"):
             self.expect_word("SEPARATOR")
             self.expect_op("=")
-            args = (*args, Literal(self.string()))
+            args = (*args, q.Literal(self.string()))
         self.expect_op(")")
         self.aggregates = True
-        return Call(name, args, distinct, span=self.span(token.start))
+        return q.Call(name, args, distinct, span=self.span(token.start))

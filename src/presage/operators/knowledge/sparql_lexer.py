@@ -1,4 +1,4 @@
-"""The lexer of SPARQL: names, numbers and strings as the SPARQL 1.1 grammar spells them.
+"""The lexer of SPARQL 1.1, as the cursor that the parser moves.
 
 Tokens are read on demand: only the parser knows whether `<` begins an IRI or compares.
 """
@@ -6,14 +6,15 @@ Tokens are read on demand: only the parser knows whether `<` begins an IRI or co
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 from presage.model.text import Span
 from presage.operators.knowledge.sparql_syntax import SparqlError
 
-# Nesting beyond this is refused before Python's stack is at risk; so is a tree of more levels than this.
+T = TypeVar("T")
+# Limits of nesting in the text and of levels in the tree: the parser, the printer and hash() are recursive.
 MAX_NESTING = 64
 MAX_LEVELS = 200
 
@@ -28,18 +29,8 @@ _PREFIX = rf"[{_BASE}](?:[{_NAME}.\-]*[{_NAME}\-])?"
 _LOCAL = rf"(?:[{_BASE}_:0-9]|{_ESCAPED})(?:(?:[{_NAME}.:\-]|{_ESCAPED})*(?:[{_NAME}:\-]|{_ESCAPED}))?"
 _HEX = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
 
-IRI, VAR, BLANK, NAME, NUMBER, STRING, LANG, WORD, OP, END = (
-    "iri",
-    "var",
-    "blank",
-    "name",
-    "number",
-    "string",
-    "lang",
-    "word",
-    "op",
-    "end",
-)
+IRI, VAR, BLANK, NAME, NUMBER = "iri", "var", "blank", "name", "number"
+STRING, LANG, WORD, OP, END = "string", "lang", "word", "op", "end"
 
 # Compiled at the first use: the classes of letters are large, and most runs have no PATH.
 _TOKEN = rf"""
@@ -60,30 +51,17 @@ _ESCAPE = re.compile(rf"{_HEX}|\\.", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
-_UPDATES = (
-    "INSERT",
-    "DELETE",
-    "LOAD",
-    "CLEAR",
-    "DROP",
-    "CREATE",
-    "ADD",
-    "MOVE",
-    "COPY",
-    "WITH",
-    "USING",
-    "DATA",
-)
+_UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH", "USING", "DATA")
 _REFUSED = {
     "SERVICE": "SERVICE asks another endpoint, which a PATH does not do",
     "GRAPH": "GRAPH picks a named graph, but all knowledge is one graph",
     "FROM": "FROM picks a data set, but a PATH asks all knowledge",
     "LATERAL": "LATERAL is no part of SPARQL 1.1",
-    "PREFIX": "PREFIX stands before the query, not inside a PATH",
-    "BASE": "BASE does not stand inside a PATH; write IRIs in full or with a prefix",
-    "ASK": "ASK does not stand inside a PATH; write its pattern alone",
-    "CONSTRUCT": "CONSTRUCT does not stand inside a PATH; write its pattern alone",
-    "DESCRIBE": "DESCRIBE does not stand inside a PATH",
+    "PREFIX": "PREFIX belongs before the query, not inside a PATH",
+    "BASE": "BASE is not allowed inside a PATH; write IRIs in full or with a prefix",
+    "ASK": "ASK is not allowed inside a PATH; write its pattern alone",
+    "CONSTRUCT": "CONSTRUCT is not allowed inside a PATH; write its pattern alone",
+    "DESCRIBE": "DESCRIBE is not allowed inside a PATH",
     **{word: f"{word} is an update, and a PATH only asks" for word in _UPDATES},
     "<<": "triples about triples (<< … >>) are no part of SPARQL 1.1",
     "{|": "triples about triples ({| … |}) are no part of SPARQL 1.1",
@@ -96,7 +74,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 class Token(NamedTuple):
-    """`start` and `end` count from the beginning of the text given to the parser."""
+    """A piece of the text; `start` and `end` are offsets in the text given to the parser."""
 
     kind: str
     text: str
@@ -104,7 +82,7 @@ class Token(NamedTuple):
     end: int
 
     def is_word(self, *words: str) -> bool:
-        """Keywords may be written in small letters."""
+        """Whether it is one of these keywords, in any case."""
         return self.kind == WORD and self.text.upper() in words
 
     def is_op(self, *ops: str) -> bool:
@@ -112,12 +90,12 @@ class Token(NamedTuple):
 
 
 def labels_in(text: str) -> frozenset[str]:
-    """Every blank node label that the text may hold (what only looks like one does no harm)."""
+    """Every blank node label of the text, and words in strings that look like one."""
     return frozenset(label[2:] for label in _compiled(_LABEL).findall(text))
 
 
 class Cursor:
-    """The current token, and how to go on."""
+    """The current token of a text, and the steps that any rule takes: accept, expect, enclose, fail."""
 
     def __init__(self, text: str, prefixes: Mapping[str, str], start: int) -> None:
         self.text, self.prefixes, self.start = text, prefixes, start
@@ -126,14 +104,17 @@ class Cursor:
         if surrogate:
             self.fail("half of a surrogate pair, which is no character", surrogate.start(), surrogate.end())
         self.token = self._read(0)
-        self.ended = 0  # where the last token taken ends
+        self.ended = 0  # the end of the last token taken
 
     def span(self, start: int, end: int | None = None) -> Span:
-        """From an offset of our text to another, or to the end of what was taken, in the user's text."""
+        """The place in the user's text of an offset to another offset, or to the end of the last token taken."""
         return Span(self.start + start, self.start + (self.ended if end is None else end))
 
     def fail(self, message: str, start: int, end: int) -> NoReturn:
         raise SparqlError(message, self.span(start, end))
+
+    def reject(self, token: Token, message: str) -> NoReturn:
+        self.fail(message, token.start, token.end)
 
     def take(self) -> Token:
         token = self.token
@@ -142,55 +123,68 @@ class Cursor:
         return token
 
     def accept_op(self, *ops: str) -> bool:
-        if self.token.is_op(*ops):
+        accepted = self.token.is_op(*ops)
+        if accepted:
             self.take()
-            return True
-        return False
+        return accepted
 
     def accept_word(self, *words: str) -> bool:
-        if self.token.is_word(*words):
+        accepted = self.token.is_word(*words)
+        if accepted:
             self.take()
-            return True
-        return False
+        return accepted
 
-    def expect_op(self, op: str) -> Token:
+    def expect_op(self, op: str, expected: str = "") -> Token:
         if not self.token.is_op(op):
-            self.unexpected(f"'{op}'")
+            self.unexpected(expected or f"'{op}'")
         return self.take()
 
-    def expect_word(self, word: str) -> Token:
+    def expect_word(self, word: str, expected: str = "") -> Token:
         if not self.token.is_word(word):
-            self.unexpected(word)
+            self.unexpected(expected or word)
         return self.take()
+
+    def expect_kind(self, kind: str, expected: str) -> Token:
+        if self.token.kind != kind:
+            self.unexpected(expected)
+        return self.take()
+
+    def enclosed(self, brackets: str, read: Callable[[], T], expected: str = "") -> T:
+        """The value of `read` between two brackets, one level deeper. `expected` describes the closing one."""
+        self.expect_op(brackets[0])
+        self.deeper()
+        value = read()
+        self.nesting -= 1
+        self.expect_op(brackets[1], expected)
+        return value
+
+    def deeper(self) -> None:
+        """Enter a level of nesting; leave it by `self.nesting -= 1`."""
+        self.nesting += 1
+        if self.nesting > MAX_NESTING:
+            self.reject(self.token, f"nested more than {MAX_NESTING} levels deep")
 
     def split_less(self) -> None:
-        """Where an operator must stand, `<` compares, whatever an IRI could begin with it."""
+        """Where an operator is expected, `<` compares, even if the text after it looks like an IRI."""
         token = self.token
         if token.text.startswith("<") and not token.is_op("<", "<="):
             end = token.start + 1 + self.text.startswith("=", token.start + 1)
             self.token = Token(OP, self.text[token.start : end], token.start, end)
 
-    def deeper(self) -> None:
-        """One level down; the way back is `self.nesting -= 1`."""
-        self.nesting += 1
-        if self.nesting > MAX_NESTING:
-            self.fail(f"nested more than {MAX_NESTING} levels deep", self.token.start, self.token.end)
-
     def unexpected(self, expected: str) -> NoReturn:
-        """The current token is not what must stand there."""
-        kind, text, start, end = self.token
+        """Reject the current token."""
+        kind, text, start, _ = token = self.token
         if kind == END:
             self.fail(f"the pattern ends, expected {expected}", start, start + 1)
-        reason = _REFUSED.get(text.upper()) if kind in (WORD, OP) else None
-        if reason:
-            self.fail(reason, start, end)
+        if kind in (WORD, OP) and text.upper() in _REFUSED:
+            self.reject(token, _REFUSED[text.upper()])
         if text == "<":
-            self.fail(f"found '<' that begins no IRI (it needs a '>' and no spaces), expected {expected}", start, end)
+            self.reject(token, f"found '<' that begins no IRI (it needs a '>' and no spaces), expected {expected}")
         shown = text if len(text) <= 40 else text[:39] + "…"
-        self.fail(f"found '{shown}', expected {expected}", start, end)
+        self.reject(token, f"found '{shown}', expected {expected}")
 
     def unescape(self, text: str, start: int) -> str:
-        """What a text means whose backslashes stand for something; `start` is where it stands."""
+        """The text with its escapes replaced; `start` is its offset."""
 
         def meaning(escape: re.Match[str]) -> str:
             code = escape.group()
@@ -209,9 +203,9 @@ class Cursor:
         at = space.end() if space else at
         if at == len(self.text):
             return Token(END, "", at, at)
-        found = _compiled(_TOKEN).match(self.text, at)
-        if found:
-            return Token(str(found.lastgroup), found.group(), at, found.end())
+        match = _compiled(_TOKEN).match(self.text, at)
+        if match:
+            return Token(str(match.lastgroup), match.group(), at, match.end())
         if self.text[at] in "\"'":
             line = re.compile(r"[^\r\n]*").match(self.text, at)
             self.fail("a string that does not end", at, line.end() if line else at + 1)

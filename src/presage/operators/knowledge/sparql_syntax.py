@@ -1,6 +1,6 @@
-"""The syntax tree of a SPARQL 1.1 group graph pattern: what the user said inside `PATH { … }`, and where.
+"""The syntax tree of a SPARQL 1.1 group graph pattern, the text inside `PATH { … }`.
 
-Immutable. IRIs are full, collections and `;` `,` `[ … ]` are already triples, spans do not count in equality.
+Immutable. IRIs are full; collections, `;`, `,` and `[ … ]` are triples already; spans do not count in equality.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ XSD_INTEGER, XSD_DECIMAL, XSD_DOUBLE = XSD + "integer", XSD + "decimal", XSD + "
 
 
 class SparqlError(Exception):
-    """The text is not a group graph pattern, or not one that we take. `span` is the place in the user's text."""
+    """The text is no group graph pattern, or not a supported one. `span` is the place in the user's text."""
 
     def __init__(self, message: str, span: Span) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class Node:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
     def variables(self) -> frozenset[str]:
-        """The names of all variables in it, those of nested groups and sub-selects among them."""
+        """The names of all variables, those of nested groups and sub-selects included."""
         names: set[str] = set()
         for node in walk(self):
             if isinstance(node, Var):
@@ -62,7 +62,7 @@ class Iri(Node):
 
 @dataclass(frozen=True)
 class Literal(Node):
-    """`lexical` is as written, without a canonical form: `01` is no `1`. A language tag is in lower case."""
+    """`lexical` is as written, not canonical: `01` differs from `1`. A language tag is in lower case."""
 
     lexical: str
     datatype: str = XSD_STRING
@@ -71,7 +71,7 @@ class Literal(Node):
 
 @dataclass(frozen=True)
 class Blank(Node):
-    """A blank node of a pattern: a variable without a name, seen in its basic graph pattern alone."""
+    """A blank node of a pattern: a variable without a name, local to its basic graph pattern."""
 
     label: str
 
@@ -126,7 +126,7 @@ class ZeroOrOne(Node):
 
 @dataclass(frozen=True)
 class NegatedSet(Node):
-    """`!(p | ^q)`: any property but these, forwards (if `forward` names one) or backwards (if `inverse` does)."""
+    """`!(p | ^q)`: any property but these: forwards if `forward` is not empty, backwards if `inverse` is not."""
 
     forward: tuple[Iri, ...]
     inverse: tuple[Iri, ...] = ()
@@ -182,7 +182,7 @@ class Compare(Node):
 
 @dataclass(frozen=True)
 class Arith(Node):
-    """`+`, `-`, `*` or `/`. `?x -1` is the sum of `?x` and the literal `-1`, as the grammar has it."""
+    """`+`, `-`, `*` or `/`. `?x -1` is the sum of `?x` and the literal `-1`, as in the grammar."""
 
     op: str
     left: Expression
@@ -269,7 +269,7 @@ class SubGroup(Node):
 @dataclass(frozen=True)
 class SubSelect(Node):
     """`SELECT … WHERE { … } …`, alone in its group. `head` and `tail` are the text before and after its own group,
-    with full IRIs; `projected` is what it lets out; `mentioned` are the variables of head and tail."""
+    with full IRIs; `projected` are its visible variables; `mentioned` are the variables of head and tail."""
 
     head: str
     group: Group
@@ -283,12 +283,12 @@ Element: TypeAlias = Triple | Filter | Bind | Values | Optional | Union | Minus 
 
 @dataclass(frozen=True)
 class Group(Node):
-    """What stands between braces, in its order, but filters last: a filter holds for its whole group anyway."""
+    """The elements between braces, in order, but filters last: a filter holds for its whole group."""
 
     elements: tuple[Element, ...] = ()
 
 
-# -- looking and changing ----------------------------------------------------------------------------
+# -- walking and changing ----------------------------------------------------------------------------
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -315,9 +315,9 @@ N = TypeVar("N", bound=Node)
 
 
 def mapped(node: N, function: Callable[[Node], Node]) -> N:
-    """The tree with every node replaced by what the function makes of it, from the leaves up.
+    """The tree with every node replaced by the function's result, from the leaves up.
 
-    A sub-select stays as it is inside: its head and tail are text and would not follow.
+    The inside of a sub-select stays as it is: its head and tail are text.
     """
     if isinstance(node, SubSelect):
         return function(node)  # type: ignore[return-value]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 
 from presage.model.text import Span
+from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.sparql_lexer import (
     BLANK,
     IRI,
@@ -19,66 +20,42 @@ from presage.operators.knowledge.sparql_lexer import (
     Token,
     labels_in,
 )
-from presage.operators.knowledge.sparql_syntax import (
-    LANG_STRING,
-    RDF_FIRST,
-    RDF_NIL,
-    RDF_REST,
-    RDF_TYPE,
-    XSD_BOOLEAN,
-    XSD_DECIMAL,
-    XSD_DOUBLE,
-    XSD_INTEGER,
-    Alternative,
-    Blank,
-    Inverse,
-    Iri,
-    Literal,
-    NegatedSet,
-    OneOrMore,
-    Path,
-    Sequence,
-    Term,
-    Triple,
-    Var,
-    ZeroOrMore,
-    ZeroOrOne,
-)
 
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-# What no IRI may hold, whether it came by an escape, by a prefix or as itself.
-NOT_IN_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20]|%(?![0-9A-Fa-f]{2})')
-_REPEATS: dict[str, type[ZeroOrMore | OneOrMore | ZeroOrOne]] = {"*": ZeroOrMore, "+": OneOrMore, "?": ZeroOrOne}
-_PREDICATE = "a property: a variable, an IRI or a property path"
+# Characters that no IRI may hold, whether written as an escape, in a prefix or as themselves.
+_NOT_IN_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20]|%(?![0-9A-Fa-f]{2})')
+_REPEATS: dict[str, type[q.ZeroOrMore | q.OneOrMore | q.ZeroOrOne]] = {
+    "*": q.ZeroOrMore,
+    "+": q.OneOrMore,
+    "?": q.ZeroOrOne,
+}
 
 
 class Terms(Cursor):
-    """Reads terms, paths and triples."""
+    """Parses terms, paths and triples."""
 
     def __init__(self, text: str, prefixes: Mapping[str, str], start: int) -> None:
         super().__init__(text, prefixes, start)
-        self._taken = labels_in(text)
+        self._labels = labels_in(text)
         self._numbers = count()
-        # A label belongs to one basic graph pattern: which one, by its number.
+        # A label belongs to one basic graph pattern: `pattern` numbers the current one.
         self.pattern = 0
-        self._patterns: dict[str, int] = {}
+        self._pattern_of_label: dict[str, int] = {}
 
     # -- terms ---------------------------------------------------------------------------------------
 
-    def fresh(self, start: int, end: int) -> Blank:
-        label = next(label for number in self._numbers if (label := f"b{number}") not in self._taken)
-        return Blank(label, span=self.span(start, end))
+    def fresh(self, start: int, end: int) -> q.Blank:
+        label = next(label for number in self._numbers if (label := f"b{number}") not in self._labels)
+        return q.Blank(label, span=self.span(start, end))
 
-    def var(self, expected: str = "a variable") -> Var:
-        if self.token.kind != VAR:
-            self.unexpected(expected)
-        token = self.take()
-        return Var(token.text[1:], span=self.span(token.start))
+    def var(self, expected: str = "a variable") -> q.Var:
+        token = self.expect_kind(VAR, expected)
+        return q.Var(token.text[1:], span=self.span(token.start))
 
     def at_iri(self) -> bool:
         return self.token.kind in (IRI, NAME)
 
-    def iri(self) -> Iri:
+    def iri(self, expected: str = "an IRI") -> q.Iri:
         """An IRI in full, or a prefixed name."""
         token = self.token
         if token.kind == NAME:
@@ -86,14 +63,14 @@ class Terms(Cursor):
         elif token.kind == IRI:
             value = self.unescape(token.text[1:-1], token.start + 1)
             if not _ABSOLUTE.match(value):
-                self.fail(f"'{token.text}' is relative; write the IRI in full or with a prefix", token.start, token.end)
+                self.reject(token, f"'{token.text}' is relative; write the IRI in full or with a prefix")
         else:
-            self.unexpected("an IRI")
-        wrong = NOT_IN_IRI.search(value)
+            self.unexpected(expected)
+        wrong = _NOT_IN_IRI.search(value)
         if wrong:
-            self.fail(f"the IRI '{value}' holds '{wrong.group()}', which no IRI may", token.start, token.end)
+            self.reject(token, f"the IRI '{value}' holds '{wrong.group()}', which no IRI may")
         self.take()
-        return Iri(value, span=self.span(token.start))
+        return q.Iri(value, span=self.span(token.start))
 
     def _completed(self, token: Token) -> str:
         prefix, _, local = token.text.partition(":")
@@ -102,27 +79,26 @@ class Terms(Cursor):
             self.fail(f"the prefix '{prefix}:' is not declared", token.start, token.start + len(prefix) + 1)
         value = base + re.sub(r"\\(.)", r"\1", local)
         if not _ABSOLUTE.match(value):
-            self.fail(f"the prefix '{prefix}:' stands for '{base}', which is no IRI", token.start, token.end)
+            self.reject(token, f"the prefix '{prefix}:' stands for '{base}', which is no IRI")
         return value
 
     def at_literal(self) -> bool:
         return self.token.kind in (STRING, NUMBER) or self.token.is_word("TRUE", "FALSE")
 
-    def literal(self) -> Literal:
+    def literal(self) -> q.Literal:
         token = self.take()
+        lexical, datatype, language = token.text.lower(), q.XSD_BOOLEAN, None
         if token.kind == NUMBER:
-            exponent, point = re.search("[eE]", token.text), "." in token.text
-            kind = XSD_DOUBLE if exponent else XSD_DECIMAL if point else XSD_INTEGER
-            return Literal(token.text, kind, span=self.span(token.start))
-        if token.kind != STRING:
-            return Literal(token.text.lower(), XSD_BOOLEAN, span=self.span(token.start))
-        lexical = self._content(token)
-        if self.token.kind == LANG:
-            language = self.take().text[1:].lower()
-            return Literal(lexical, LANG_STRING, language, span=self.span(token.start))
-        if self.accept_op("^^"):
-            return Literal(lexical, self.iri().value, span=self.span(token.start))
-        return Literal(lexical, span=self.span(token.start))
+            lexical = token.text
+            decimal = q.XSD_DECIMAL if "." in lexical else q.XSD_INTEGER
+            datatype = q.XSD_DOUBLE if re.search("[eE]", lexical) else decimal
+        elif token.kind == STRING:
+            lexical, datatype = self._content(token), q.XSD_STRING
+            if self.token.kind == LANG:
+                datatype, language = q.LANG_STRING, self.take().text[1:].lower()
+            elif self.accept_op("^^"):
+                datatype = self.iri().value
+        return q.Literal(lexical, datatype, language, span=self.span(token.start))
 
     def _content(self, token: Token) -> str:
         quotes = 3 if token.text[:3] in ('"""', "'''") else 1
@@ -130,30 +106,24 @@ class Terms(Cursor):
 
     def string(self) -> str:
         """A string without language and type."""
-        if self.token.kind != STRING:
-            self.unexpected("a string")
-        return self._content(self.take())
+        return self._content(self.expect_kind(STRING, "a string"))
 
-    def term(self, expected: str) -> Term:
-        """A variable, an IRI, a literal or a blank node's label."""
-        token = self.token
-        if token.kind == VAR:
+    def term(self, expected: str) -> q.Term:
+        """A variable, an IRI, a literal or the label of a blank node."""
+        if self.token.kind == VAR:
             return self.var()
         if self.at_iri():
             return self.iri()
         if self.at_literal():
             return self.literal()
+        token = self.token
         if token.kind != BLANK:
             self.unexpected(expected)
-        label = token.text[2:]
-        if self._patterns.setdefault(label, self.pattern) != self.pattern:
-            self.fail(
-                f"the blank node '{token.text}' stands in another part of the pattern already; use a variable",
-                token.start,
-                token.end,
-            )
+        if self._pattern_of_label.setdefault(token.text, self.pattern) != self.pattern:
+            why = "is used in another part of the pattern; use a variable"
+            self.reject(token, f"the blank node '{token.text}' {why}")
         self.take()
-        return Blank(label, span=self.span(token.start))
+        return q.Blank(token.text[2:], span=self.span(token.start))
 
     # -- triples -------------------------------------------------------------------------------------
 
@@ -161,17 +131,17 @@ class Terms(Cursor):
         token = self.token
         return token.kind in (VAR, BLANK) or self.at_iri() or self.at_literal() or token.is_op("[", "(")
 
-    def triples(self, out: list[Triple]) -> None:
-        """All that is said of one subject."""
-        closed = self.token.is_op("[", "(")
-        said = len(out)
+    def triples(self) -> list[q.Triple]:
+        """One subject with its properties."""
+        out: list[q.Triple] = []
         subject = self.node(out, "a subject")
-        # `[ p o ]` and `( x )` say something alone; `[]` and `()` do not.
-        if not (closed and len(out) > said) or self._at_verb():
+        # `[ p o ]` and `( x )` are triples by themselves; `[]` and `()` need a property.
+        if not out or self._at_verb():
             self._properties(subject, out, self.span(subject.span.start - self.start))
+        return out
 
-    def node(self, out: list[Triple], expected: str) -> Term:
-        """A term, or `[ … ]` or `( … )`, whose own triples go out first."""
+    def node(self, out: list[q.Triple], expected: str) -> q.Term:
+        """A term, or `[ … ]` or `( … )`, whose own triples are appended to `out` first."""
         start = self.token.start
         if self.token.is_op("("):
             return self._collection(out)
@@ -185,38 +155,38 @@ class Terms(Cursor):
             self.expect_op("]")
         return blank
 
-    def _collection(self, out: list[Triple]) -> Term:
-        start = self.take().start
-        self.deeper()
-        items = []
-        while not self.token.is_op(")"):
-            items.append(self.node(out, "a member of the list, or ')'"))
-        self.take()
-        self.nesting -= 1
+    def _collection(self, out: list[q.Triple]) -> q.Term:
+        start = self.token.start
+        items = self.enclosed("()", lambda: self._members(out))
         span = self.span(start)
-        rest: Term = Iri(RDF_NIL, span=span)
-        cells: list[Triple] = []
+        rest: q.Term = q.Iri(q.RDF_NIL, span=span)
+        cells: list[q.Triple] = []
         for item in reversed(items):
             cell = self.fresh(start, self.ended)
-            cells.append(Triple(cell, Iri(RDF_REST, span=span), rest, span=span))
-            cells.append(Triple(cell, Iri(RDF_FIRST, span=span), item, span=item.span))
+            cells.append(q.Triple(cell, q.Iri(q.RDF_REST, span=span), rest, span=span))
+            cells.append(q.Triple(cell, q.Iri(q.RDF_FIRST, span=span), item, span=item.span))
             rest = cell
         out.extend(reversed(cells))
         return rest
 
-    def _at_verb(self) -> bool:
-        token = self.token
-        return token.kind == VAR or self.at_iri() or token.text == "a" or token.is_op("^", "!", "(")
+    def _members(self, out: list[q.Triple]) -> list[q.Term]:
+        items = []
+        while not self.token.is_op(")"):
+            items.append(self.node(out, "a member of the list, or ')'"))
+        return items
 
-    def _properties(self, subject: Term, out: list[Triple], whole: Span | None) -> None:
-        """`verb object, object; verb object …`; `whole` is the subject's place, if it stands right before."""
+    def _at_verb(self) -> bool:
+        return self.token.kind == VAR or self.at_iri() or self.token.text == "a" or self.token.is_op("^", "!", "(")
+
+    def _properties(self, subject: q.Term, out: list[q.Triple], whole: Span | None) -> None:
+        """`verb object, object; verb object …`; `whole` is the subject's place, if it comes right before."""
         while True:
             verb = self.var() if self.token.kind == VAR else self.path()
             while True:
                 node = self.node(out, "an object: a variable, an IRI, a literal or a blank node")
-                # The object of `[ … ]` is its bracket; the triple ends where we are.
+                # The object of `[ … ]` is its bracket; the triple ends at the last token taken.
                 span = (whole or verb.span).to(self.span(self.ended))
-                out.append(Triple(subject, verb, node, span=span))
+                out.append(q.Triple(subject, verb, node, span=span))
                 whole = None
                 if not self.accept_op(","):
                     break
@@ -229,49 +199,42 @@ class Terms(Cursor):
 
     # -- property paths ------------------------------------------------------------------------------
 
-    def path(self) -> Path:
-        start = self.token.start
-        choices = [self._sequence()]
-        while self.accept_op("|"):
-            choices.append(self._sequence())
-        return choices[0] if len(choices) == 1 else Alternative(tuple(choices), span=self.span(start))
+    def path(self) -> q.Path:
+        return self._chain("|", q.Alternative, self._sequence)
 
-    def _sequence(self) -> Path:
-        start = self.token.start
-        steps = [self._step()]
-        while self.accept_op("/"):
-            steps.append(self._step())
-        return steps[0] if len(steps) == 1 else Sequence(tuple(steps), span=self.span(start))
+    def _sequence(self) -> q.Path:
+        return self._chain("/", q.Sequence, self._step)
 
-    def _step(self) -> Path:
+    def _chain(self, op: str, node: type[q.Alternative | q.Sequence], read: Callable[[], q.Path]) -> q.Path:
+        start = self.token.start
+        parts = [read()]
+        while self.accept_op(op):
+            parts.append(read())
+        return parts[0] if len(parts) == 1 else node(tuple(parts), span=self.span(start))
+
+    def _step(self) -> q.Path:
         start = self.token.start
         inverse = self.accept_op("^")
         inner = self.token.start
-        path: Path
-        if self.accept_op("("):
-            self.deeper()
-            path = self.path()
-            self.nesting -= 1
-            self.expect_op(")")
+        path: q.Path
+        if self.token.is_op("("):
+            path = self.enclosed("()", self.path)
         elif self.accept_op("!"):
             path = self._negated(inner)
         else:
-            path = self._property(_PREDICATE)
+            path = self._property("a property: a variable, an IRI or a property path")
         if self.token.is_op(*_REPEATS):
             path = _REPEATS[self.take().text](path, span=self.span(inner))
-        return Inverse(path, span=self.span(start)) if inverse else path
+        return q.Inverse(path, span=self.span(start)) if inverse else path
 
-    def _property(self, expected: str) -> Iri:
-        if self.token.text == "a":
-            token = self.take()
-            return Iri(RDF_TYPE, span=self.span(token.start))
-        if not self.at_iri():
-            self.unexpected(expected)
-        return self.iri()
+    def _property(self, expected: str) -> q.Iri:
+        if self.token.text != "a":
+            return self.iri(expected)
+        return q.Iri(q.RDF_TYPE, span=self.span(self.take().start))
 
-    def _negated(self, start: int) -> NegatedSet:
-        forward: list[Iri] = []
-        inverse: list[Iri] = []
+    def _negated(self, start: int) -> q.NegatedSet:
+        forward: list[q.Iri] = []
+        inverse: list[q.Iri] = []
         several = self.accept_op("(")
         while True:
             side = inverse if self.accept_op("^") else forward
@@ -280,4 +243,4 @@ class Terms(Cursor):
                 break
         if several:
             self.expect_op(")")
-        return NegatedSet(tuple(forward), tuple(inverse), span=self.span(start))
+        return q.NegatedSet(tuple(forward), tuple(inverse), span=self.span(start))

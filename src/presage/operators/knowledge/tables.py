@@ -1,6 +1,6 @@
-"""Questions to the knowledge bases: a pattern, and what its variables are in the values that events have.
+"""Questions to the knowledge bases whose answers are a table: a pattern, and the columns of its variables.
 
-A table's name is made of its question, so that equal questions of all statements share one table.
+The name of a table is a hash of its question: equal questions of all statements share one table.
 """
 
 from __future__ import annotations
@@ -24,27 +24,33 @@ _UNSIGNED = ("nonNegativeInteger", "positiveInteger", "unsignedLong", "unsignedI
 WHOLE_NUMBERS = frozenset(XSD + name for name in (*_SIGNED, *_UNSIGNED))
 NUMBERS = WHOLE_NUMBERS | {XSD + name for name in ("decimal", "double", "float")}
 STRING, BOOLEAN = XSD + "string", XSD + "boolean"
-# Datatypes that SPARQL can tell apart from each other; of others it knows neither that they are equal nor that not.
+# Datatypes whose values SPARQL can compare; comparing any other one is an error.
 _KNOWN = NUMBERS | {STRING, BOOLEAN, LANG_STRING} | {XSD + n for n in ("dateTime", "date", "time", "duration")}
 
-# A variable in a pattern; texts and IRIs are passed over whole.
-_VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>|[?$](\w+)', re.DOTALL)
+# A variable in a pattern; strings and IRIs are skipped as a whole.
+VARIABLE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^>]*>|[?$](\w+)', re.DOTALL)
 
-# What a column holds of a term: a number, a text, a truth value; whether it is of a kind that can be told apart from
-# others; or its text, whatever it is.
-NUMBER, TEXT, TRUTH, TOLD_APART, SHOWN = "number", "text", "truth", "told apart", "shown"
-TYPES: dict[str, DataType] = {
-    NUMBER: t.DOUBLE,
-    TEXT: t.STRING,
-    TRUTH: t.BOOLEAN,
-    TOLD_APART: t.BOOLEAN,
-    SHOWN: t.STRING,
+# What a column holds of a term: a number, a text, a truth value; whether its datatype is comparable; or any text.
+# The kinds are part of the names of tables, so their texts must not change.
+NUMBER, TEXT, TRUTH, COMPARABLE, SHOWN = "number", "text", "truth", "told apart", "shown"
+TYPES = {NUMBER: t.DOUBLE, TEXT: t.STRING, TRUTH: t.BOOLEAN, COMPARABLE: t.BOOLEAN, SHOWN: t.STRING}
+_TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+_NATURAL: dict[DataType, str] = {
+    t.STRING: STRING,
+    t.BOOLEAN: BOOLEAN,
+    t.DOUBLE: XSD + "double",
+    **dict.fromkeys((t.INT, t.LONG), XSD + "integer"),
 }
+
+
+def relation_name(prefix: str, question: object) -> str:
+    """The prefix and a hash of the question."""
+    return prefix + hashlib.sha256(repr(question).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class KeyColumn:
-    """Values of an attribute that stand for the term of a variable: every spelling of an entity, or a literal."""
+    """Values of an attribute that denote the term of a variable: every spelling of an entity, or a literal."""
 
     variable: str
     reading: Reading
@@ -56,7 +62,7 @@ class KeyColumn:
 
 @dataclass(frozen=True)
 class ValueColumn:
-    """What a term is, to be compared with a value of the event, or to be selected."""
+    """A property of a term, to be compared with a value of the event, or to be selected."""
 
     variable: str
     kind: str
@@ -81,11 +87,10 @@ class PathTable:
         def number(variable: str) -> int:
             return numbers.setdefault(variable, len(numbers))
 
-        # What the variables are called makes no other question of it.
-        pattern = _VARIABLE.sub(lambda found: f"?{number(found[1])}" if found[1] else found[0], self.pattern)
+        # The names of the variables do not matter.
+        pattern = VARIABLE.sub(lambda found: f"?{number(found[1])}" if found[1] else found[0], self.pattern)
         keys = [(number(k.variable), str(k.type), k.reading.meaning, k.reading.context.text) for k in self.keys]
-        said = repr((pattern, keys, [(number(v.variable), v.kind) for v in self.values]))
-        return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:12]
+        return relation_name(PREFIX, (pattern, keys, [(number(v.variable), v.kind) for v in self.values]))
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -110,18 +115,17 @@ MARK = "m"
 
 @dataclass(frozen=True)
 class MarkedTables:
-    """Tables of one form, for several streams: the number of the stream stands in the column MARK."""
+    """Tables of one form, for several streams: the column MARK holds the number of the stream."""
 
     parts: tuple[tuple[int, PathTable], ...]
 
     @property
     def name(self) -> str:
-        said = repr([(number, table.name) for number, table in self.parts])
-        return PREFIX + hashlib.sha256(said.encode()).hexdigest()[:12]
+        return relation_name(PREFIX, [(number, table.name) for number, table in self.parts])
 
 
 def key_values(reading: Reading, term: Any, same: Callable[[str], Iterable[str]]) -> Sequence[Any]:
-    """The values of an attribute that stand for a term; `same`: the names of the entity that it is."""
+    """The values of an attribute that denote a term; `same` gives all names of an entity."""
     if term is None:
         return ()
     datatype = _datatype(term)
@@ -135,14 +139,14 @@ def key_values(reading: Reading, term: Any, same: Callable[[str], Iterable[str]]
 
 
 def literal_value(reading: Reading, lexical: str, datatype: str) -> Any:
-    """The value of an attribute that is this literal, None if there is none."""
+    """The value of an attribute that denotes this literal; None if there is none."""
     if datatype != natural_datatype(reading.type):
         return None
     try:
         if reading.type == t.STRING:
             return lexical
         if reading.type == t.BOOLEAN:
-            return {"true": True, "1": True, "false": False, "0": False}.get(lexical)
+            return _TRUTHS.get(lexical)
         if reading.type in (t.INT, t.LONG):
             whole = int(lexical)
             bits = 31 if reading.type == t.INT else 63
@@ -153,38 +157,30 @@ def literal_value(reading: Reading, lexical: str, datatype: str) -> Any:
 
 
 def natural_datatype(data_type: DataType) -> str | None:
-    """The datatype of an attribute's values where the context gives none; None if we do not compare them ourselves."""
-    whole = XSD + "integer"
-    names: dict[DataType, str] = {
-        t.STRING: STRING,
-        t.BOOLEAN: BOOLEAN,
-        t.INT: whole,
-        t.LONG: whole,
-        t.DOUBLE: XSD + "double",
-    }
-    return names.get(data_type)
+    """The default datatype of an attribute's values; None for types that only the store compares."""
+    return _NATURAL.get(data_type)
 
 
 def is_natural(reading: Reading) -> bool:
-    """Whether a literal attribute is compared as what it is: the context gives it no other datatype."""
+    """Whether an attribute has its default datatype, so that its values are compared natively."""
     natural = natural_datatype(reading.type)
     return natural is not None and reading.meaning.datatype in (None, natural)
 
 
 def value_of(kind: str, term: Any) -> Any:
-    """What a column of this kind holds of a term."""
+    """The value of a term in a column of this kind."""
     if term is None:
         return None
     datatype = _datatype(term)
     if kind == SHOWN:
         return term.value
-    if kind == TOLD_APART:
+    if kind == COMPARABLE:
         return datatype is None or datatype in _KNOWN
     if kind == NUMBER:
         return number_of(term.value, datatype) if datatype in NUMBERS else None
     if kind == TEXT:
         return term.value if datatype == STRING else None
-    return {"true": True, "1": True, "false": False, "0": False}.get(term.value) if datatype == BOOLEAN else None
+    return _TRUTHS.get(term.value) if datatype == BOOLEAN else None
 
 
 def number_of(lexical: str, datatype: str | None) -> float | None:
@@ -196,7 +192,7 @@ def number_of(lexical: str, datatype: str | None) -> float | None:
 
 
 def _datatype(term: Any) -> str | None:
-    """Of a literal; None for IRIs and blank nodes."""
+    """The datatype of a literal; None for IRIs and blank nodes."""
     found = getattr(term, "datatype", None)
     return None if found is None else str(found.value)
 

@@ -1,6 +1,6 @@
-"""The vocabulary of a stream: which of its attributes stand for which property.
+"""The vocabulary of a stream: the properties that its attributes stand for.
 
-An attribute says its own property and every one above it: equivalent ones, and those that it is a subproperty of.
+An attribute stands for its own property, for equivalent ones and for all superproperties.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOTHING = Context()
 
 
 class Hierarchy(Protocol):
-    """What the knowledge bases say of properties and entities; see `Graph`."""
+    """The part of `Graph` that a vocabulary needs."""
 
     def below(self, iri: str) -> frozenset[str]: ...
 
@@ -40,7 +40,7 @@ class Reading:
 
 
 class Vocabulary:
-    """What the events of one stream say, and in which attribute."""
+    """The attributes of one stream by property."""
 
     def __init__(self, stream: EventType, graph: Hierarchy) -> None:
         self.stream = stream
@@ -50,21 +50,21 @@ class Vocabulary:
         self.readings = tuple(Reading(a.name, a.type, m, context) for a, m in found if m is not None)
         self.class_iri = class_of(context, stream.name) if stream.context is not None else None
 
-    def says(self, iri: str) -> list[Reading]:
-        """The attributes that are values of this property of the event."""
+    def readings_of(self, iri: str) -> list[Reading]:
+        """The attributes that hold values of this property of the event."""
         below = self._graph.below(iri)
         return [r for r in self.readings if r.meaning.term in below]
 
-    def is_said(self, iri: str) -> list[Reading]:
-        """The attributes whose values have the event as a value of this property: those of its inverses."""
+    def inverse_readings_of(self, iri: str) -> list[Reading]:
+        """The attributes whose values have the event as their value of this property: those of its inverses."""
         found: dict[str, Reading] = {}
         for lower in sorted(self._graph.below(iri)):
             for inverse in sorted(self._graph.inverses(lower)):
-                found |= {r.attribute: r for r in self.says(inverse)}
+                found |= {r.attribute: r for r in self.readings_of(inverse)}
         return list(found.values())
 
     def seen_by(self, group: Group) -> list[Reading]:
-        """The attributes that a pattern can see: all if it names a property by a variable or by what it is not."""
+        """The attributes that a pattern can see: all if a property is a variable or a negated set."""
         triples = [node for node in walk(group) if isinstance(node, Triple)]
         if any(isinstance(n, NegatedSet | SubSelect) for n in walk(group)) or any(
             isinstance(triple.predicate, Var) for triple in triples
@@ -73,7 +73,7 @@ class Vocabulary:
         named = {n.value for triple in triples for n in walk(triple.predicate) if isinstance(n, Iri)}
         found: dict[str, Reading] = {}
         for iri in named:
-            found |= {r.attribute: r for r in (*self.says(iri), *self.is_said(iri))}
+            found |= {r.attribute: r for r in (*self.readings_of(iri), *self.inverse_readings_of(iri))}
         return [r for r in self.readings if r.attribute in found]
 
     def knows(self, iri: str) -> bool:

@@ -10,7 +10,7 @@ from presage.plan.nodes import Node
 
 
 class MatchItems:
-    """What SELECT asks of MATCH_RECOGNIZE."""
+    """The binding of MATCH_RECOGNIZE for SELECT."""
 
     def match(
         self,

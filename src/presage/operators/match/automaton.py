@@ -1,8 +1,8 @@
-"""Builds the automaton of a pattern: no empty moves, the ways on in order of preference.
+"""The position automaton of a pattern: no empty transitions, edges in order of preference.
 
-First the tree becomes a graph of small steps (take a row, choose, pass an anchor, come round a loop); then, from each
-step that takes a row, the next ones are collected by walking the graph depth first, the preferred way first. A round of
-a loop that took no row ends the loop. Cost: positions times the steps between two of them.
+First the tree becomes a graph of small steps (take a row, choose, pass an anchor, repeat a loop). Then, from each step
+that takes a row, a depth-first walk collects the next ones, preferred edges first. A loop ends after a round that took
+no row. Cost: positions times the steps between two of them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from presage.operators.match.regex import (
 MOST_POSITIONS = 10_000
 MOST_EDGES = 100_000
 
-# Kinds of steps, and what `ways` of such a step are.
-TAKE = "take"  # the one step after a row was taken
-CHOOSE = "choose"  # all of them, the preferred one first
-ENTER = "enter"  # the round's first step
-ROUND = "round"  # after a round: on with the loop; out of it, which a round without rows must take
-START, END = "start", "end"  # the step behind the anchor
+# Kinds of steps, and the meaning of their `ways`.
+TAKE = "take"  # the step after the row
+CHOOSE = "choose"  # the alternatives, preferred first
+ENTER = "enter"  # the first step of the round
+ROUND = "round"  # after a round: repeat the loop; leave it, as a round without rows must
+START, END = "start", "end"  # the step after the anchor
 DONE = "done"
 
 
@@ -46,10 +46,10 @@ class _Step:
 
 
 def build_automaton(pattern: Regex, variables: tuple[str, ...] | None = None) -> Automaton:
-    """`variables` gives the labels' order, and may name some that the pattern does not have."""
+    """`variables` sets the order of the labels, and may have names that do not occur in the pattern."""
     size = count_positions(pattern)
     if size > MOST_POSITIONS:
-        raise _too_large("variables with repetitions written out", MOST_POSITIONS)
+        raise _too_large("variables with repetitions expanded", MOST_POSITIONS)
     return _Builder(variables if variables is not None else variables_of(pattern)).build(pattern)
 
 
@@ -94,7 +94,7 @@ class _Builder:
         return self._numbered(ways, follow)
 
     def _numbered(self, first: tuple[Edge, ...], follow: tuple[tuple[Edge, ...], ...]) -> Automaton:
-        """Positions numbered as they are met; those that no way leads to are gone."""
+        """Renumbers the positions in the order of the walk; unreachable ones are dropped."""
         number: dict[int, int] = {}
         lists = [first]
         for ways in lists:  # grows while it is walked
@@ -104,11 +104,11 @@ class _Builder:
                     lists.append(follow[edge.target])
         number[ACCEPT] = ACCEPT
         renumbered = [tuple(replace(edge, target=number[edge.target]) for edge in ways) for ways in lists]
-        met = [position for position in number if position != ACCEPT]
+        reached = [position for position in number if position != ACCEPT]
         return Automaton(
             self._variables,
-            tuple(self._labels[position] for position in met),
-            tuple(self._excluded[position] for position in met),
+            tuple(self._labels[position] for position in reached),
+            tuple(self._excluded[position] for position in reached),
             renumbered[0],
             tuple(renumbered[1:]),
         )
@@ -119,7 +119,7 @@ class _Builder:
             raise _too_large("steps", MOST_EDGES)
         return len(self._steps) - 1
 
-    # -- the graph, from its end to its beginning ---------------------------------------------------------
+    # -- the graph, built from its end ---------------------------------------------------------
 
     def _lay(self, pattern: Regex, then: int, hidden: bool) -> int:
         """The first step of the pattern, after which `then` follows."""
@@ -152,7 +152,7 @@ class _Builder:
     def _lay_rounds(self, pattern: Repeat, then: int, hidden: bool) -> int:
         out = then
         if pattern.high is None:
-            # The last round that must be is also the one that is repeated.
+            # The last required round is also the one that repeats.
             self._loops += 1
             loop = self._add(CHOOSE)
             again = self._add(ROUND, loop, out, number=self._loops)
@@ -173,12 +173,12 @@ class _Builder:
             then = self._lay(pattern.item, then, hidden)
         return then
 
-    # -- ways from one row to the next --------------------------------------------------------------------
+    # -- edges from one row to the next --------------------------------------------------------------------
 
     def _ways_from(self, step: int, before_any: bool) -> tuple[Edge, ...]:
-        found: dict[Edge, None] = {}
+        edges: dict[Edge, None] = {}
         seen: set[tuple[int, bool, bool, frozenset[int]]] = set()
-        # What is left to walk, the preferred on top: step, anchors passed, loops whose round took no row so far.
+        # The stack of the walk, preferred on top: step, anchors passed, loops whose round took no row so far.
         left: list[tuple[int, bool, bool, frozenset[int]]] = [(step, False, False, frozenset())]
         while left:
             here = left.pop()
@@ -188,10 +188,10 @@ class _Builder:
             number, at_start, at_end, entered = here
             now = self._steps[number]
             if now.kind in (TAKE, DONE):
-                # After the last row no row is taken; an anchored way adds nothing to the same way without anchors.
+                # No row follows the last one; an anchored edge is redundant beside the same edge without anchors.
                 target = ACCEPT if now.kind == DONE else now.number
-                if not (at_end and target != ACCEPT) and Edge(target) not in found:
-                    found.setdefault(Edge(target, at_start, at_end))
+                if not (at_end and target != ACCEPT) and Edge(target) not in edges:
+                    edges.setdefault(Edge(target, at_start, at_end))
                 continue
             ways = now.ways
             if now.kind == START:
@@ -200,17 +200,17 @@ class _Builder:
                 at_start = True
             elif now.kind == END:
                 if before_any:
-                    continue  # a match stands at a row, so before it the partition is not over
+                    continue  # a match is at a row, so the partition has not ended before it
                 at_end = True
             elif now.kind == ENTER:
                 entered |= {now.number}
             elif now.kind == ROUND:
                 ways = now.ways[1:] if now.number in entered else now.ways[:1]
             left.extend((way, at_start, at_end, entered) for way in reversed(ways))
-        self._edges += len(found)
+        self._edges += len(edges)
         if self._edges > MOST_EDGES:
-            raise _too_large("ways from one variable to the next", MOST_EDGES)
-        return tuple(found)
+            raise _too_large("edges from one variable to the next", MOST_EDGES)
+        return tuple(edges)
 
 
 def _too_large(what: str, limit: int) -> Exception:

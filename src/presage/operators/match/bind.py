@@ -33,8 +33,8 @@ TIMED_OUT = "timed_out"
 
 @dataclass(frozen=True)
 class MatchInput:
-    """What MATCH_RECOGNIZE stands on. `whole`: each batch of a window is matched by itself; `span`: a sliding window's
-    width, which no match may pass."""
+    """The input of MATCH_RECOGNIZE. `whole`: each batch of a window is matched by itself; `span`: the width of a
+    sliding window, which bounds every match."""
 
     item: ScopeItem
     node: Node
@@ -44,7 +44,7 @@ class MatchInput:
 
 
 def bind_match(clause: m.MatchClause, given: MatchInput, alias: str, catalog: Catalog) -> tuple[ScopeItem, Node]:
-    """The rows of MATCH_RECOGNIZE under `alias`; raises all the errors that it finds."""
+    """The rows of MATCH_RECOGNIZE under `alias`; raises all errors together."""
     return _MatchBinder(clause, given, alias, catalog).bind()
 
 
@@ -139,11 +139,10 @@ class _MatchBinder:
 
     def _check_names(self, occurring: tuple[str, ...]) -> None:
         """Variables that are defined, or members of a subset, must occur in the pattern."""
-        found = self.problems.errors
-        known = list(occurring)
+        errors = self.problems.errors
         for subset in self.clause.subsets:
-            if subset.name in known:
-                found.append(
+            if subset.name in occurring:
+                errors.append(
                     error(
                         "DUPLICATE_NAME",
                         subset.span,
@@ -155,14 +154,14 @@ class _MatchBinder:
             for name in subset.members:
                 if name not in occurring:
                     fix = did_you_mean(name, occurring)
-                    found.append(error("UNKNOWN_VARIABLE", subset.span, name=name, fix=fix))
+                    errors.append(error("UNKNOWN_VARIABLE", subset.span, name=name, fix=fix))
         seen: set[str] = set()
         for definition in self.clause.definitions:
             if definition.name not in occurring:
                 fix = did_you_mean(definition.name, occurring, otherwise="leave it out, or write it in PATTERN")
-                found.append(error("UNKNOWN_VARIABLE", definition.span, name=definition.name, fix=fix))
+                errors.append(error("UNKNOWN_VARIABLE", definition.span, name=definition.name, fix=fix))
             elif definition.name in seen:
-                found.append(
+                errors.append(
                     error(
                         "DUPLICATE_NAME",
                         definition.span,
@@ -174,7 +173,7 @@ class _MatchBinder:
             seen.add(definition.name)
         for measure in self.clause.measures:
             if measure.name is None:
-                found.append(
+                errors.append(
                     error(
                         "SYNTAX",
                         measure.span,
@@ -184,7 +183,7 @@ class _MatchBinder:
                     )
                 )
         if self.clause.emit_timeout and self.clause.within is None and self.clause.gap is None:
-            found.append(
+            errors.append(
                 error(
                     "SYNTAX",
                     self.clause.span,
@@ -237,7 +236,7 @@ class _MatchBinder:
         return tuple((self.prepared.name(expr), up) for expr, up in order), by_time
 
     def _counted_time(self, order: list[tuple[e.Expr, bool]]) -> str:
-        """What bounds count where ORDER BY does not begin with the event time: the first column of ORDER BY, since the
+        """The time for WITHIN and GAP where ORDER BY does not begin with the event time: its first column, because the
         first and last row of a match are those of that order."""
         clause, (first, ascending) = self.clause, order[0]
         word = clause.within_word if clause.within is not None else "GAP" if clause.gap is not None else None
@@ -254,14 +253,14 @@ class _MatchBinder:
                 expected="ORDER BY that begins with a TIMESTAMP, ascending",
                 fix="order by the time of the rows first, cast to TIMESTAMP if need be",
             )
-        clocks = {"EMIT TIMEOUT": clause.emit_timeout, "a sliding window under MATCH_RECOGNIZE": self.given.span}
-        clash = next((what for what, used in clocks.items() if used), None)
+        by_event_time = {"EMIT TIMEOUT": clause.emit_timeout, "a sliding window under MATCH_RECOGNIZE": self.given.span}
+        clash = next((what for what, used in by_event_time.items() if used), None)
         if clash is not None and self.given.event_time is not None:
             raise error(
                 "UNSUPPORTED",
                 span,
                 what=f"{clash} with {word}",
-                where="where ORDER BY does not begin with the event time: two clocks would count",
+                where="where ORDER BY does not begin with the event time: two times would apply",
                 fix=f"begin it with {self.given.event_time}",
             )
         return self.prepared.name(first)
@@ -336,7 +335,7 @@ def _period_of(literal: s.DurationLiteral) -> _Period:
 
 
 def _within(written: s.DurationLiteral | None, width: int | None) -> _Period | None:
-    """The bound of a match: the shorter one of what is written and of the window's width."""
+    """The bound of a match: the shorter of the written one and the window's width."""
     if written is None or width is None:
         return _period_of(written) if written is not None else None if width is None else _Period(micros=width)
     period = _period_of(written)
@@ -348,7 +347,7 @@ def _within(written: s.DurationLiteral | None, width: int | None) -> _Period | N
         "UNSUPPORTED",
         written.span,
         what=f"a bound of {print_expression(written)}",
-        where=f"over a window of {format_duration(width)}: now the one is shorter, now the other",
+        where=f"over a window of {format_duration(width)}: which one is shorter depends on the month",
         fix="write the bound in days, or leave the window out",
     )
 
@@ -366,23 +365,23 @@ def _variables(term: m.RegexTerm) -> list[m.VariableTerm]:
 def _repeated(term: m.RegexTerm) -> set[str]:
     """Variables that may take more than one row of a match."""
     counts = Counter(v.name for v in _variables(term))
-    found = {name for name, count in counts.items() if count > 1}
+    repeated = {name for name, count in counts.items() if count > 1}
     todo = [term]
     while todo:
         current = todo.pop()
         if isinstance(current, m.QuantifiedTerm):
             if current.high is None or current.high > 1:
-                found |= {v.name for v in _variables(current)}
+                repeated |= {v.name for v in _variables(current)}
             todo.append(current.operand)
         elif isinstance(current, m.ExcludedTerm):
             todo.append(current.operand)
         elif isinstance(current, m.ConcatTerm | m.AlternativesTerm | m.PermuteTerm):
             todo.extend(current.operands)
-    return found
+    return repeated
 
 
 def _tree(term: m.RegexTerm) -> regex.Regex:
-    """The pattern as the automaton's builder takes it."""
+    """The pattern as a tree for `build_automaton`."""
     match term:
         case m.VariableTerm(name=name):
             return regex.Variable(name)

@@ -1,25 +1,19 @@
-"""The kernel of a MATCH_RECOGNIZE, with its programs as code."""
+"""Compilation of a MATCH_RECOGNIZE node to its kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from presage.operators.match.kernel.match import MatchKernel
-from presage.operators.match.kernel.spec import Fold, MatchSpec
-from presage.operators.match.nodes import Match
-
-if TYPE_CHECKING:
-    from presage.operators.match.kernel.spec import Condition
-
 from presage.columnar.row_programs import Programs
+from presage.operators.match.kernel.match import MatchKernel
+from presage.operators.match.kernel.spec import Condition, Fold, MatchSpec
+from presage.operators.match.nodes import Match
 
 
 def match_kernel(node: Match, relations: Mapping[str, pa.Table]) -> MatchKernel:
-    """The kernel of MATCH_RECOGNIZE."""
     programs = Programs(node.programs)
     tables = node.tables
 

@@ -1,4 +1,4 @@
-"""Conditions of DEFINE -> what is known of a row alone, of its neighbours, and of the match so far."""
+"""Conditions of DEFINE, split into parts over a row alone, over its neighbours, and over the match so far."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from presage.operators.match.terms import At, Folded, LabelAt, MatchNumber, Vari
 from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
-from presage.plan.row_parts import collapse
-from presage.plan.row_terms import HostValue, RowValue
+from presage.plan.row_terms import HostValue, RowValue, collapse
 
-# Aggregates that can be kept while a match grows and shrinks again.
+# Aggregates that the search can maintain while it extends and shortens a path.
 IN_DEFINE = ("count", "sum", "avg", "min", "max", "stddev", "any_value", "max_by", "min_by")
 NO_LABEL = -2
 
 
 @dataclass
 class Definitions:
-    """The conditions of the variables, by label; a variable without one is always true."""
+    """The conditions of the variables, by label; a variable without one takes any row."""
 
     variables: Variables
     prepared: Prepared
     programs: list[e.Expr]
-    found: dict[int, Condition] = field(default_factory=dict)
+    by_label: dict[int, Condition] = field(default_factory=dict)
 
     def conditions(self) -> tuple[Condition, ...]:
-        return tuple(self.found.get(label, Condition()) for label in range(len(self.variables.names)))
+        return tuple(self.by_label.get(label, Condition()) for label in range(len(self.variables.names)))
 
     def add(self, name: str, condition: e.Expr, text: str) -> None:
         (label,) = self.variables.labels[name]
@@ -47,7 +46,7 @@ class Definitions:
                 nearby.append(part)
             else:
                 bound.append(part)
-        self.found[label] = self._condition(f"DEFINE {name} AS {text}", alone, nearby, bound)
+        self.by_label[label] = self._condition(f"DEFINE {name} AS {text}", alone, nearby, bound)
 
     def _condition(self, text: str, alone: list[e.Expr], nearby: list[e.Expr], bound: list[e.Expr]) -> Condition:
         flag = e.conjunction(alone)
@@ -89,7 +88,7 @@ class Definitions:
 
 
 class _Leaves:
-    """Leaves of one condition -> numbers of places, aggregates and labels."""
+    """Numbers the places, aggregates and labels that one condition refers to."""
 
     def __init__(self, owner: Definitions, places: list[Place] | None = None) -> None:
         self.owner = owner
@@ -109,7 +108,7 @@ class _Leaves:
         if isinstance(expr, LabelAt):
             if expr.place not in self.classified:
                 self.classified.append(expr.place)
-            # Numbered behind the aggregates, whose count is known at the end.
+            # Numbered after the aggregates, whose number is known at the end.
             return HostValue(expr.type, -1 - self.classified.index(expr.place), span=expr.span)
         if isinstance(expr, MatchNumber):
             self.numbered = True
@@ -143,7 +142,7 @@ class _Leaves:
 
 
 def _seen_from(expr: e.Expr, label: int) -> e.Expr:
-    """The last row of the variable itself, or of the match, is the row that is being looked at."""
+    """The last row of the variable itself, or of the match, becomes the current row."""
 
     def change(x: e.Expr) -> e.Expr:
         if isinstance(x, At | LabelAt):
@@ -156,14 +155,14 @@ def _seen_from(expr: e.Expr, label: int) -> e.Expr:
 
 
 def _over_row(expr: e.Expr) -> e.Expr:
-    """A condition on the row at hand as an expression over its columns."""
+    """A condition on the current row as an expression over its columns."""
     if isinstance(expr, At):
         return expr.value
     return expr.map_children(_over_row)
 
 
 def _by_number(expr: e.Expr, variables: Variables) -> e.Expr:
-    """Labels are compared by number: `CLASSIFIER() = 'A'` against a text that is given."""
+    """Labels are compared by number: `CLASSIFIER() = 'A'`."""
 
     def number(x: e.Expr) -> e.Expr:
         if isinstance(x, LabelAt):

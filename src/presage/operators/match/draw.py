@@ -1,8 +1,8 @@
-"""Draws the automaton of a MATCH_RECOGNIZE.
+"""The drawing of a MATCH_RECOGNIZE automaton.
 
-Positions stand in columns from left to right. Ways on to the next column are drawn straight; those that pass a column
-go through a lane above or below it, those that lead back through a lane below. All that lead to the same position share
-a lane. So no line crosses a position. Where there are several ways on, numbers say which one is preferred.
+Positions are in columns from left to right. Edges to the next column are straight; longer ones pass the columns between
+in a lane above or below, and edges back use a lane below. Edges to the same position share a lane. So no line crosses a
+position. Where a position has several edges, numbers show the order of preference.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from presage.lang.identifiers import spell_name
 from presage.operators.match.kernel.spec import ACCEPT, Edge
 from presage.operators.match.layers import columns
 from presage.operators.match.nodes import Match, gap_text, within_text
+from presage.operators.svg import Drawing, shortened, text_width
 from presage.plan.display import show
-from presage.plan.svg import Drawing, shortened, text_width
 
 START = -2
 MOST_POSITIONS = 400
@@ -24,7 +24,7 @@ HEIGHT = 36.0  # of a position
 ROW = 66.0  # from one position to the next below it
 CORRIDOR, NARROW = 64.0, 38.0  # between columns
 LANE = 20.0
-FOOT = 12.0  # how far from the middle lines leave a position at its bottom
+FOOT = 12.0  # distance from the middle at which lines leave a position at its bottom
 LOOP = 26.0
 ABOVE, BELOW, BACK = "above", "below", "back"  # kinds of lanes
 
@@ -50,13 +50,13 @@ def heading(node: Match) -> str:
 
 
 def _describe(node: Match, drawing: Drawing) -> None:
-    """What is matched above the automaton, and below it what the variables stand for."""
+    """The pattern above the automaton, and the conditions of the variables below it."""
     left, top, y = drawing.left, drawing.top, drawing.bottom + 24
     drawing.text(left, top - 26, shortened(heading(node), LINE_LENGTH), "bold", "start")
     tables = node.tables
     for name, condition in zip(tables.automaton.variables, tables.conditions, strict=True):
-        said = condition.text.removeprefix("DEFINE ") or f"{spell_name(name)}: any row"
-        drawing.text(left, y, shortened(said, LINE_LENGTH), "soft", "start", size=11)
+        text = condition.text.removeprefix("DEFINE ") or f"{spell_name(name)}: any row"
+        drawing.text(left, y, shortened(text, LINE_LENGTH), "soft", "start", size=11)
         y += 17
 
 
@@ -84,7 +84,7 @@ class _Layout:
             right += self.column_width[number] + self._corridor(number)
         self.lanes = self._lanes()
 
-    # -- where things are -----------------------------------------------------------------------------
+    # -- layout -----------------------------------------------------------------------------
 
     def _name(self, n: int) -> str:
         automaton = self.node.tables.automaton
@@ -96,7 +96,7 @@ class _Layout:
         return HEIGHT if n == ACCEPT else max(HEIGHT, text_width(shortened(self._name(n), MOST_CHARACTERS)) + 20)
 
     def _place_rows(self) -> None:
-        """Each position near those that lead to it, none on top of another."""
+        """Places each position near its predecessors, without overlaps."""
         for number, members in enumerate(self.members):
             wanted: dict[int, float] = {}
             for n in members:
@@ -115,7 +115,7 @@ class _Layout:
                 self.y[n] += off
 
     def _corridor(self, number: int) -> float:
-        """The space behind a column; little where single ways lead straight on."""
+        """The space after a column; narrow where single edges lead straight on."""
         ways = [self.ways[n] for n in self.members[number]]
         straight = all(len(w) == 1 and not (w[0].at_start or w[0].at_end) for w in ways)
         after = set(self.members[number + 1]) if number + 1 < len(self.members) else set()
@@ -141,7 +141,7 @@ class _Layout:
         return self.y[n] + HEIGHT / 2 + (LOOP if self._loops(n) and self._loop_below(n) else 0)
 
     def _lanes(self) -> dict[tuple[int, str], float]:
-        """The height of the lanes, by target and kind; short lanes are next to the positions."""
+        """The height of the lanes, by target and kind; short lanes are nearest to the positions."""
         spans: dict[tuple[int, str], tuple[int, int]] = {}
         for n, ways in self.ways.items():
             for edge in ways if n in self.column else ():
@@ -167,7 +167,7 @@ class _Layout:
         return heights
 
     def _side(self, n: int, target: int) -> str:
-        """Whether a way on passes the columns between above or below: whichever is nearer."""
+        """Whether an edge passes the columns between above or below, whichever is nearer."""
         passed = range(self.column[n] + 1, self.column[target])
         top, bottom = min(map(self._top, passed)) - LANE, max(map(self._bottom, passed)) + LANE
         up = abs(self.y[n] - top) + abs(self.y[target] - top)
@@ -180,9 +180,9 @@ class _Layout:
         for n, ways in self.ways.items():
             if n in self.column:
                 for rank, edge in enumerate(ways, 1):
-                    said = [str(rank)] if len(ways) > 1 else []
-                    said += ["^"] * edge.at_start + ["$"] * edge.at_end
-                    self._edge(n, edge.target, " ".join(said))
+                    label = [str(rank)] if len(ways) > 1 else []
+                    label += ["^"] * edge.at_start + ["$"] * edge.at_end
+                    self._edge(n, edge.target, " ".join(label))
         for n in self.column:
             self._position(n)
 
@@ -207,9 +207,9 @@ class _Layout:
         if n == target:
             self._self_loop(n, label)
         elif here == there:
-            self._beside(n, target, label)
+            self._within_column(n, target, label)
         elif there == here + 1:
-            self._on(n, target, label)
+            self._to_next(n, target, label)
         elif there > here:
             self._over(n, target, label)
         else:
@@ -228,12 +228,12 @@ class _Layout:
         return self._column_left(number) + self.column_width[number]
 
     def _border(self, n: int, across: float) -> float:
-        """How far below a position's middle its border is, `across` from the middle."""
+        """Distance of a position's border below its middle, `across` from the middle."""
         half = HEIGHT / 2
         over = abs(across) - (self.width[n] / 2 - half)
         return half if over <= 0 else sqrt(max(0.0, half * half - over * over))
 
-    def _on(self, n: int, target: int, label: str) -> None:
+    def _to_next(self, n: int, target: int, label: str) -> None:
         x0, y0, x1, y1 = self._right(n), self.y[n], self._left(target), self.y[target]
         middle = (x0 + x1) / 2
         self.drawing.path(f"M{x0:.1f} {y0:.1f}C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} {x1 - 4:.1f} {y1:.1f}", [])
@@ -283,7 +283,7 @@ class _Layout:
             tip, along = (x1 - 1, y1), (1.0, 0.0)
         self.drawing.path(path, [(x0, lane + 2)])
         self.drawing.arrow_head(*tip, *along)
-        # Lines that leave together part at their lanes.
+        # Lines that leave together separate at their lanes.
         self._label(label, corner - 22, lane)
 
     def _self_loop(self, n: int, label: str) -> None:
@@ -297,8 +297,8 @@ class _Layout:
         self.drawing.arrow_head(x + 7, y + side, -0.3, -side * 0.954)
         self._label(label, x, y + side * (LOOP - 4))
 
-    def _beside(self, n: int, target: int, label: str) -> None:
-        """To a position of the same column: down on the right, up on the left."""
+    def _within_column(self, n: int, target: int, label: str) -> None:
+        """An edge within a column: down on the right, up on the left."""
         members = self.members[self.column[n]]
         down = self.y[target] > self.y[n]
         side = 1 if down else -1
@@ -324,7 +324,7 @@ class _Layout:
 
 
 def _along(x0: float, y0: float, x1: float, y1: float, t: float) -> tuple[float, float]:
-    """A point of the curve that leaves and arrives level."""
+    """A point of the curve, which is level at both ends."""
     middle, back = (x0 + x1) / 2, 1 - t
     x = x0 * back**3 + 3 * middle * back * t * (back + t) + x1 * t**3
     return x, y0 + (y1 - y0) * t * t * (3 - 2 * t)

@@ -1,4 +1,4 @@
-"""What EXPLAIN says of MATCH_RECOGNIZE: automaton, conditions, key, state, warnings."""
+"""EXPLAIN of MATCH_RECOGNIZE: automaton, conditions, key, state, warnings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _size(automaton: Automaton) -> str:
 
 
 def _conditions(tables: MatchTables) -> list[str]:
-    """The variables, by how their conditions are evaluated; one whose parts differ stands in several lines."""
+    """The variables by how their conditions are evaluated; one whose parts differ is in several lines."""
     kinds: dict[str, Callable[[Condition], bool]] = {
         "any row": _is_free,
         "native, on the row alone": lambda c: c.flag is not None,
@@ -84,7 +84,7 @@ def _search(tables: MatchTables) -> str:
 
 
 def _looks_beyond(tables: MatchTables) -> bool:
-    """Whether a match depends on rows behind its last one."""
+    """Whether a match depends on rows after its last one."""
     ahead = any(place.moved > 0 for condition in tables.conditions for place in condition.places)
     return ahead or any(edge.at_end for ways in tables.automaton.follow for edge in ways)
 
@@ -132,7 +132,7 @@ def _match_warnings(tables: MatchTables) -> tuple[str, ...]:
 
 
 def _longest(automaton: Automaton) -> int | None:
-    """The most rows of a match; None if there is no most: the automaton has a loop."""
+    """The maximal number of rows of a match; None if the automaton has a loop."""
     longest: dict[int, int] = {ACCEPT: 0}
     # Depth first without recursion: patterns may have thousands of positions.
     on_path: set[int] = set()
@@ -152,11 +152,11 @@ def _longest(automaton: Automaton) -> int | None:
 
 
 def _places(tables: MatchTables) -> list[Place]:
-    found = [place for c in tables.conditions for place in (*c.places, *c.classified)]
+    places = [place for c in tables.conditions for place in (*c.places, *c.classified)]
     folds = [fold for c in tables.conditions for fold in c.folds]
     folds += [measure.fold for measure in tables.measures if measure.fold is not None]
-    found += [measure.place for measure in tables.measures if measure.place is not None]
-    return found + [place for fold in folds for place in fold.places]
+    places += [measure.place for measure in tables.measures if measure.place is not None]
+    return places + [place for fold in folds for place in fold.places]
 
 
 def _numbers(tables: MatchTables) -> bool:

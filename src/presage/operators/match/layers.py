@@ -1,7 +1,7 @@
-"""Layers of a directed graph: those that lead on stand left of those that they lead to.
+"""Columns for the nodes of a directed graph: edges lead from left to right.
 
-Nodes that lead back to each other (a loop) stay together: within the loop a node's column is its distance from where
-the loop is entered, so that the choices of `(A | B)*` stand above each other and the steps of `(A B)*` in a row.
+Nodes of a loop (a strongly connected component) stay together: within it a node's column is its distance from the entry
+of the loop. So the alternatives of `(A | B)*` are in one column and the steps of `(A B)*` in a row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def columns(graph: Graph, start: int) -> dict[int, int]:
     entered[loop_of[start]].add(start)
     begin = dict.fromkeys(range(len(loops)), 0)
     column: dict[int, int] = {}
-    # The loops come so that those that lead on are before those that they lead to.
+    # Loops are in topological order.
     for number, loop in enumerate(loops):
         for node, distance in _distances(graph, loop, entered[number]).items():
             column[node] = begin[number] + distance
@@ -34,23 +34,23 @@ def columns(graph: Graph, start: int) -> dict[int, int]:
 
 def _distances(graph: Graph, loop: list[int], entries: set[int]) -> dict[int, int]:
     inside = set(loop)
-    found = dict.fromkeys((node for node in loop if node in entries), 0)
-    reached = list(found)
+    distances = dict.fromkeys((node for node in loop if node in entries), 0)
+    reached = list(distances)
     for node in reached:  # grows while it is walked
         for target in graph[node]:
-            if target in inside and target not in found:
-                found[target] = found[node] + 1
+            if target in inside and target not in distances:
+                distances[target] = distances[node] + 1
                 reached.append(target)
-    return found
+    return distances
 
 
 def _loops(graph: Graph, start: int) -> list[list[int]]:
-    """Nodes that can reach each other, together; in an order in which no edge leads back (Tarjan's algorithm)."""
+    """Strongly connected components in topological order (Tarjan's algorithm)."""
     order: dict[int, int] = {start: 0}
     low: dict[int, int] = {start: 0}
     open_: list[int] = [start]
     is_open = {start}
-    found: list[list[int]] = []
+    loops: list[list[int]] = []
     path = [(start, iter(graph[start]))]
     while path:
         node, targets = path[-1]
@@ -69,7 +69,7 @@ def _loops(graph: Graph, start: int) -> list[list[int]]:
                 low[path[-1][0]] = min(low[path[-1][0]], low[node])
             if low[node] == order[node]:
                 at = open_.index(node)
-                found.append(sorted(open_[at:]))
+                loops.append(sorted(open_[at:]))
                 is_open -= set(open_[at:])
                 del open_[at:]
-    return found[::-1]
+    return loops[::-1]

@@ -1,4 +1,4 @@
-"""Terms of MEASURES -> columns that the kernel gathers, and what Catalyst still has to make of them."""
+"""Terms of MEASURES: the columns that the kernel computes, and expressions over them for Catalyst."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLOAT_BANK, INT_BANK = 1, 0
 
 @dataclass
 class Measures:
-    """The columns of a match's rows; equal leaves share one."""
+    """The output columns of the kernel; equal leaves share one."""
 
     variables: Variables
     prepared: Prepared
@@ -31,19 +31,18 @@ class Measures:
     _outputs: dict[Hashable, str] = field(default_factory=dict)
 
     def add(self, expr: e.Expr) -> e.Expr:
-        """The expression over the columns that the kernel gives."""
+        """The expression over the kernel's output columns."""
         if isinstance(expr, At | LabelAt | Folded | MatchNumber):
             return e.ColumnRef(expr.type, self._output(expr), span=expr.span)
         return expr.map_children(self.add)
 
     def _output(self, leaf: e.Expr) -> str:
-        found = self._outputs.get(leaf)
-        if found is None:
-            found = f"_m{len(self.made)}"
-            self._outputs[leaf] = found
-            self.made.append(self._measure(leaf, found))
+        name = self._outputs.get(leaf)
+        if name is None:
+            name = self._outputs[leaf] = f"_m{len(self.made)}"
+            self.made.append(self._measure(leaf, name))
             self.types.append(leaf.type)
-        return found
+        return name
 
     def _measure(self, leaf: e.Expr, output: str) -> Measure:
         if isinstance(leaf, At):
@@ -56,7 +55,7 @@ class Measures:
 
 
 def fold_of(folded: Folded, variables: Variables, prepared: Prepared, programs: list[e.Expr]) -> Fold:
-    """An aggregate as the kernel takes it, with its arguments as columns or as a program."""
+    """The specification of an aggregate, with its arguments as columns or as a program."""
     shown = show(folded.args[0]) if folded.args and not _labelled(folded.args[0]) else ""
     if any(isinstance(x, At) for arg in folded.args for x in arg.walk()):
         return _mixed(folded, prepared, programs, shown)
@@ -78,7 +77,7 @@ def _labelled(arg: e.Expr) -> bool:
 
 
 def _by_label(arg: e.Expr, labels: tuple[int, ...], variables: Variables, prepared: Prepared) -> tuple[str, ...]:
-    """The argument's column; where it speaks of the row's own label, one for each label."""
+    """The argument's column; one for each label if it depends on the row's label."""
     if not _labelled(arg):
         return (prepared.name(arg),)
 
@@ -90,7 +89,7 @@ def _by_label(arg: e.Expr, labels: tuple[int, ...], variables: Variables, prepar
 
 
 def _mixed(folded: Folded, prepared: Prepared, programs: list[e.Expr], shown: str) -> Fold:
-    """An argument that also speaks of other rows than the one looked at."""
+    """An aggregate whose argument also refers to other rows than the counted one."""
     places: list[Place] = [Place(current=True)]
 
     def leaf(x: e.Expr) -> e.Expr:

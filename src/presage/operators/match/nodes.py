@@ -13,7 +13,7 @@ from presage.plan.row_terms import RowValue
 
 
 def within_text(tables: MatchTables) -> str:
-    """The bound of WITHIN or INTERVAL as it is written."""
+    """The period of WITHIN or INTERVAL."""
     return format_duration(tables.within or 0, tables.within_months)
 
 
@@ -44,7 +44,7 @@ class Match(Node):
 
     @property
     def depth(self) -> int:
-        # Arrivals of the match's last and first row, and a number among the rows of one moment.
+        # Order columns: arrival of the match's last and first row, and a number among the rows of one moment.
         return self.input.depth + 3
 
     def expressions(self) -> tuple[Expr, ...]:
@@ -75,7 +75,7 @@ class Match(Node):
         return replace(narrow, prepared=tuple(n for n in self.prepared if n.name in used))
 
     def used_columns(self) -> frozenset[str]:
-        """The prepared columns that the tables and programs speak of."""
+        """The prepared columns that the tables and programs refer to."""
         tables = self.tables
         used = {*tables.keys, *tables.carry, *(name for name, _ in tables.sort), tables.event_time}
         for condition in tables.conditions:
@@ -96,8 +96,8 @@ class Match(Node):
         bounds += f" gap {gap_text(tables)}" if tables.gap is not None else ""
         by_name = {n.name: n.expr for n in self.prepared}
         by = f" by [{', '.join(show(by_name[k]) for k in tables.keys)}]" if tables.keys else ""
-        said = "; ".join(c.text for c in tables.conditions if c.text)
-        return f"Match ({self.text}){bounds}{by}, {_ROWS[tables.rows]}" + (f" [{said}]" if said else "")
+        conditions = "; ".join(c.text for c in tables.conditions if c.text)
+        return f"Match ({self.text}){bounds}{by}, {_ROWS[tables.rows]}" + (f" [{conditions}]" if conditions else "")
 
 
 _ROWS = {

@@ -1,7 +1,7 @@
-"""The ways through a pattern that lead to a row of a partition, and what DEFINE says of a row.
+"""Paths through a pattern that lead to a row of a partition, and the conditions of DEFINE for that row.
 
-For those who ask about one row: plain and slow, while the kernel finds the matches. Values of conditions are the
-kernel's own: what a condition compares is gathered as MEASURES are.
+It is for why-not of one row: simple and slow, while the kernel finds the matches. The values in conditions are computed
+by the kernel's measures.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_PATHS = 2_000
 
 @dataclass(frozen=True)
 class Path:
-    """Rows from `start` on, each with its variable; `position`: where in the automaton the last of them was taken."""
+    """Rows from `start` on, each with its variable; `position`: that of the last row in the automaton."""
 
     start: int
     labels: tuple[int, ...]
@@ -44,7 +44,7 @@ class Path:
 
 
 class Partition:
-    """Rows of one partition in order: `table` has the prepared columns, `raw` those that they are made of."""
+    """Rows of one partition in order: `table` has the prepared columns, `raw` the columns of the input."""
 
     def __init__(self, node: Match, spec: MatchSpec, table: pa.Table, raw: pa.Table, examiner: Examiner) -> None:
         self.node, self.spec, self.table, self.raw, self.examiner = node, spec, table, raw, examiner
@@ -52,32 +52,32 @@ class Partition:
         self.capped = False
         self._asked: dict[int, tuple[Expr, dict[str, Expr]] | None] = {}
 
-    # -- ways ---------------------------------------------------------------------------------------------
+    # -- paths ---------------------------------------------------------------------------------------------
 
-    def ways_on(self, path: Path | None, row: int) -> list[Edge]:
-        """To which positions a row may lead, in order of preference."""
+    def edges_from(self, path: Path | None, row: int) -> list[Edge]:
+        """The edges by which a path may take a row, in order of preference."""
         automaton = self.spec.automaton
         edges = automaton.first if path is None else automaton.follow[path.position]
         return [edge for edge in edges if edge.target != ACCEPT and not (edge.at_start and row)]
 
     def may_end(self, path: Path) -> bool:
-        """Whether a match may end with the path's last row, as far as can be said without the rows after it."""
+        """Whether a match may end with the path's last row, whatever rows follow."""
         return any(e.target == ACCEPT and not e.at_end for e in self.spec.automaton.follow[path.position])
 
     def too_late(self, path: Path, row: int) -> list[Answer]:
-        """The bounds of time that a row breaks."""
-        found, times = [], self.times
+        """WITHIN and GAP, where a row is too late for them."""
+        failed, times = [], self.times
         first, last = int(times[path.start]), int(times[row - 1])
         over, apart = self.spec.within_ends(first), self.spec.gap_ends(last)
         if over is not None and times[row] >= over:
             word = "INTERVAL" if self.spec.held else "WITHIN"
-            found.append(_bound_answer(f"{word} {within_text(self.spec)}", "the first row", int(times[row]) - first))
+            failed.append(_bound_answer(f"{word} {within_text(self.spec)}", "the first row", int(times[row]) - first))
         if apart is not None and times[row] >= apart:
-            found.append(_bound_answer(f"GAP {gap_text(self.spec)}", "the row before", int(times[row]) - last))
-        return found
+            failed.append(_bound_answer(f"GAP {gap_text(self.spec)}", "the row before", int(times[row]) - last))
+        return failed
 
     def taken(self, paths: Iterable[Path], row: int, begin: bool) -> list[Path]:
-        """The paths that are there after a row, in order of preference; `begin`: one may begin with it."""
+        """The paths after a row, in order of preference; `begin`: a path may begin with it."""
         tries = [grown for path in paths if not self.too_late(path, row) for grown in self._grown(path, row)]
         tries += self._grown(None, row) if begin else []
         found: dict[Any, Path] = {}
@@ -91,11 +91,11 @@ class Partition:
     def _grown(self, path: Path | None, row: int) -> list[Path]:
         start, labels = (row, ()) if path is None else (path.start, path.labels)
         own = self.spec.automaton.labels
-        return [Path(start, (*labels, own[edge.target]), edge.target) for edge in self.ways_on(path, row)]
+        return [Path(start, (*labels, own[edge.target]), edge.target) for edge in self.edges_from(path, row)]
 
     @cached_property
     def _looks_back(self) -> bool:
-        """Whether a condition depends on which variables the rows before have."""
+        """Whether a condition depends on the variables of earlier rows."""
         return any(
             c.bound >= 0 or c.folds or c.classified or any(not p.current for p in c.places)
             for c in self.spec.conditions
@@ -104,7 +104,7 @@ class Partition:
     # -- conditions ---------------------------------------------------------------------------------------
 
     def answers(self, path: Path | None, label: int, row: int) -> list[Answer]:
-        """What is asked of a row as the next one of a path (None: as a first one), part by part."""
+        """The conditions of a row as the next one of a path (None: as the first one), part by part."""
         grown = Path(row, (label,), 0) if path is None else Path(path.start, (*path.labels, label), 0)
         condition = self.node.tables.conditions[label]
         flags = {named.name: named.expr for named in self.node.prepared}
@@ -126,7 +126,7 @@ class Partition:
         return merged([*found, *self.examiner.answers(condition_of, lambda x: by_leaf.get(x), shown)])
 
     def _holds(self, grown: Sequence[Path], row: int) -> list[bool]:
-        """Whether the last row of each path may be taken so."""
+        """Whether the last row of each path fulfils the condition of its variable."""
         holds = [True] * len(grown)
         for label in {path.labels[-1] for path in grown}:
             own = [i for i, path in enumerate(grown) if path.labels[-1] == label]
@@ -149,13 +149,13 @@ class Partition:
         named = {leaf: name for name, leaf in leaves.items()}
         made = expr.rewrite(lambda x: ColumnRef(x.type, named[x]) if x in named else x)
         if values.keys() < leaves.keys() or not self.examiner.evaluator.computes(made):
-            return [True] * count  # it cannot be told: the way is kept, and the answer says so
+            return [True] * count  # unknown: the path is kept, and the answer says so
         self.examiner.keep(made)
         found: list[bool] = self.examiner.evaluator.mask(made, pa.table(values)).tolist()
         return found
 
     def _condition(self, label: int) -> tuple[Expr, dict[str, Expr]] | None:
-        """What a variable asks of several rows, and the terms in it that speak of them, by name."""
+        """The condition of a variable over several rows, and the terms that refer to them, by name."""
         if label not in self._asked:
             condition = self.node.tables.conditions[label]
             parts = [self.node.programs[p] for p in (condition.nearby, condition.bound, condition.asked) if p >= 0]
@@ -166,7 +166,7 @@ class Partition:
         return self._asked[label]
 
     def _gathered(self, label: int, leaves: dict[str, Expr], grown: Sequence[Path]) -> dict[str, pa.Array]:
-        """The terms by name, with one value for each path; the number of a match is not known before it is one."""
+        """The terms by name, with one value for each path; without the match number, which a path does not have."""
         condition, measures, labelled = self.spec.conditions[label], [], set()
         for name, leaf in leaves.items():
             if isinstance(leaf, RowValue):

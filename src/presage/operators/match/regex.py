@@ -1,4 +1,4 @@
-"""The pattern of a MATCH_RECOGNIZE as a tree, as it was written: what the language makes and `automaton` reads."""
+"""The pattern of a MATCH_RECOGNIZE as a tree, from which `automaton` is built."""
 
 from __future__ import annotations
 

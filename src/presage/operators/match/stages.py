@@ -1,4 +1,4 @@
-"""MATCH_RECOGNIZE as a stage: the one description that every way of running it interprets."""
+"""MATCH_RECOGNIZE as a stage, and its operator."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _has_timers(node: Node) -> bool:
 
 
 def _check_deployed(node: Node, ends: int | None) -> None:
-    """`$` waits for the last row: a deployed statement must have an end."""
+    """`$` needs the last row, so a deployed statement must have an end."""
     if not isinstance(node, Match) or ends is not None:
         return
     automaton = node.tables.automaton
@@ -50,7 +50,7 @@ def _check_deployed(node: Node, ends: int | None) -> None:
 
 
 def _check_order(node: Node) -> None:
-    """What runs as its events come takes them in the order of time."""
+    """A streaming statement processes events in the order of time."""
     if isinstance(node, Match) and not node.tables.by_time:
         raise error(
             "UNSUPPORTED",

@@ -1,8 +1,8 @@
-"""Terms of MEASURES and DEFINE -> bound expressions whose leaves say which rows of the match they see.
+"""The binder of terms in MEASURES and DEFINE, whose leaves refer to rows of the match.
 
-`A.x` is the last row of A, an unlabelled `x` the last row of the match; FIRST, LAST, PREV and NEXT name other rows,
-aggregates see several. What stands inside one of these speaks of a single row and stays an ordinary expression over its
-columns, which Catalyst evaluates before the match begins.
+`A.x` is of the last row of A, an unlabelled `x` of the last row of the match; FIRST, LAST, PREV and NEXT refer to other
+rows, aggregates to several. An argument of these is an ordinary expression over the columns of a single row, which
+Catalyst evaluates before the match.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LabelAt(e.Expr):
 
 @dataclass(frozen=True)
 class RowLabel(e.Expr):
-    """CLASSIFIER() of the row that an aggregate looks at."""
+    """CLASSIFIER() of the row that an aggregate counts."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class MatchNumber(e.Expr):
 
 @dataclass(frozen=True)
 class Folded(e.Expr):
-    """An aggregate over rows of the match. In `args` a plain ColumnRef is of the row looked at, At of another row."""
+    """An aggregate over rows of the match. In `args` a plain ColumnRef is of the counted row, At of another row."""
 
     function: str
     labels: tuple[int, ...] | None
@@ -73,7 +73,7 @@ class Folded(e.Expr):
 
 
 class Variables:
-    """The pattern's variables and the subsets made of them: a name in, numbers of labels out."""
+    """The labels of the pattern's variables and subsets, by name."""
 
     def __init__(self, names: tuple[str, ...], subsets: Mapping[str, tuple[str, ...]]) -> None:
         self.names = names
@@ -86,8 +86,8 @@ class Variables:
 
 
 class MatchTermBinder(ExpressionBinder):
-    """Binds the terms of one MATCH_RECOGNIZE. `item` is the input under its alias; `repeated` are the variables that
-    may take several rows; `clause` is DEFINE or MEASURES."""
+    """Binds the terms of one MATCH_RECOGNIZE. `item`: the input under its alias; `repeated`: the variables that may
+    take several rows; `clause`: DEFINE or MEASURES."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class MatchTermBinder(ExpressionBinder):
         self.clause = clause
         self.automaton = automaton
         self.final = False
-        # Inside FIRST(…), PREV(…) or an aggregate: the labels of the variables that were named there.
+        # Inside FIRST(…), PREV(…) or an aggregate: the variables that occur there.
         self._inside: str = ""
         self._named: list[tuple[tuple[int, ...], Span]] = []
         self._unlabelled: list[s.Expr] = []
@@ -115,7 +115,7 @@ class MatchTermBinder(ExpressionBinder):
     # -- rows ---------------------------------------------------------------------------------------
 
     def _variable(self, node: s.Expr) -> tuple[int, ...] | None:
-        """The labels that a name stands for, if it is a variable; a quoted name may stand for one too."""
+        """The labels of a name or a quoted name, if it is a variable."""
         if isinstance(node, s.Name):
             return self.variables.find(node.name)
         if isinstance(node, s.Literal) and isinstance(node.value, str):
@@ -125,8 +125,7 @@ class MatchTermBinder(ExpressionBinder):
     def _column(self, name: str, span: Span, labels: tuple[int, ...] | None) -> e.Expr:
         column = self.row.column(name, span)
         if column is None:
-            known = [n for n, _ in self.row.attributes]
-            fix = did_you_mean(name, known)
+            fix = did_you_mean(name, [n for n, _ in self.row.attributes])
             raise error("UNKNOWN_ATTRIBUTE", span, owner=self.row.title, name=name, fix=fix)
         if self._inside:
             if labels is not None:
@@ -262,14 +261,14 @@ class MatchTermBinder(ExpressionBinder):
             raise error(
                 "UNSUPPORTED",
                 node.span,
-                what="CLASSIFIER() beside other terms",
+                what="CLASSIFIER() together with other terms",
                 where=f"in {node.name}(…)",
                 fix="navigate to each of them apart",
             )
         return At(value.type, replace(place, labels=labels), value, span=node.span)
 
     def _place(self, node: s.Call) -> tuple[Place, s.Expr]:
-        """Where FIRST, LAST, PREV or NEXT points to, and the expression that is to be evaluated there."""
+        """The place of FIRST, LAST, PREV or NEXT, and the expression to evaluate there."""
         self._expect(node, 1, 2)
         name = node.name.lower()
         offset = self._offset(node.args[1], f"the offset of {node.name}") if len(node.args) == 2 else None
@@ -332,8 +331,8 @@ class MatchTermBinder(ExpressionBinder):
     def _aggregated_rows(
         self, named: list[tuple[tuple[int, ...], Span]], args: tuple[e.Expr, ...], node: s.Call
     ) -> tuple[tuple[int, ...] | None, tuple[e.Expr, ...]]:
-        """The rows that an aggregate runs over. EPL lets it mix variables: then it runs over the rows of the one that
-        repeats, beside the single row of each other, which every match must have before them: else it would be null."""
+        """The rows that an aggregate counts. EPL lets it mix variables: then it counts the rows of the one that
+        repeats, with the single row of each other. Every match must have that row before them, else it is null."""
         sets = list(dict.fromkeys(labels for labels, _ in named))
         if len(sets) <= 1:
             return (sets[0] if sets else None), args
@@ -392,7 +391,7 @@ class MatchTermBinder(ExpressionBinder):
             raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected=expected, found=len(node.args))
 
     def _refuse_unlabelled(self, named: list[tuple[tuple[int, ...], Span]], node: s.Call) -> None:
-        """An attribute without a variable is one of any row of the match: beside a variable it would be read as its."""
+        """Rejects an attribute without a variable (any row of the match) together with one of a variable."""
         if named and self._unlabelled:
             found, variable = _spelling(self._unlabelled[0]), self._called(named[0][0])
             raise error(

@@ -1,4 +1,4 @@
-"""A MATCH_RECOGNIZE that shows which rows a match is made of."""
+"""A MATCH_RECOGNIZE with further columns: the rows that a match consists of."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import replace
 from presage.model import types as t
 from presage.operators.match.kernel.spec import TIME, Fold, Measure
 from presage.operators.match.nodes import Match
+from presage.operators.trace_columns import MARK, NAMES, NUMBERS
 from presage.plan.expr import ColumnRef, Constant
-from presage.plan.match_trace import MARK, NAMES, NUMBERS
 from presage.plan.nodes import Field, Named
 
 
 def traced(node: Match) -> tuple[Match, tuple[Field, ...]]:
-    """The node with the times of its rows, and their variables, beside each match."""
+    """The node with the times and variables of each match's rows."""
     return showing_rows(node, TIME)
 
 
 def showing_rows(node: Match, column: str) -> tuple[Match, tuple[Field, ...]]:
-    """As `showing`, with the variable of each row."""
+    """The node with a column's values, and the variables, of each match's rows."""
     variables = node.tables.automaton.variables
     labels = tuple(f"{MARK}{i}" for i in range(len(variables)))
     named = [Named(NUMBERS, ColumnRef(t.LONG, column))]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from presage.analyze.event_types import event_type_of
-from presage.analyze.names import refuse_same_name
+from presage.analyze.names import event_type_of, refuse_same_name
 from presage.analyze.problems import Problems
 from presage.analyze.scope import ScopeItem, plan_name
 from presage.errors import did_you_mean, error

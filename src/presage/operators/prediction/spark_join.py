@@ -45,7 +45,7 @@ def _run_in_parts(node: PredictedMatch, context: BatchContext) -> DataFrame:
     updates = [input_frame(stage, each, context) for each in stage.inputs]
     sizes = _cell_sizes(node, updates)
     in_memory = context.estimated_rows <= context.rows_in_memory
-    run = partial(run_kernel, partitions=context.partitions, clock=context.clock, in_memory=in_memory)
+    run = partial(run_kernel, partitions=context.partitions, watermark=context.watermark, in_memory=in_memory)
     frames = []
     for number, (stream, frame) in enumerate(zip(tables.streams, updates, strict=True)):
         kernel = PieceKernel(tables, number, sizes, parts)

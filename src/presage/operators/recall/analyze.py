@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
-from presage.analyze.names import refuse_same_name
+from presage.analyze.names import event_type_of, refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
-from presage.errors import error
+from presage.errors import error, unsupported
 from presage.lang import syntax as s
 from presage.lang.recall_syntax import HistorySource, RecallClause, SimilarClause
 from presage.model.catalog import Catalog, EventType
 from presage.model.text import Span
 from presage.model.types import TIMESTAMP, Scalar
 from presage.operators.recall.contexts import Names, bind_recalled, refuse_same_alias
-from presage.operators.recall.nodes import SAID, Pace, Recall, Recalled, Similar
+from presage.operators.recall.nodes import REVISION_COLUMNS, Pace, Recall, Recalled, Similar
 from presage.operators.recall.selects import Histories
 from presage.operators.recall.similar import bind_similar, streams_of
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
@@ -30,8 +29,8 @@ Events = Callable[[EventType, str, Span], Node]
 
 @dataclass(frozen=True)
 class Event:
-    """What FROM gives before RECALL: names, rows, the key of its stream, if it is one. `past`: the rows of all times,
-    where similar ones are asked for."""
+    """FROM before RECALL: names, rows, the key of its stream, if it is one. `past`: the rows of all times, for RECALL
+    SIMILAR."""
 
     scopes: tuple[ScopeItem, ...]
     node: Node
@@ -41,15 +40,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Later:
-    """What FROM has behind the RECALL: items of the present, each with its names and its rows, and the conditions of
-    the others, whose rows stand beside the event."""
+    """FROM after RECALL: items of the present, each with its names and its rows, and the conditions of the others,
+    which are joined with the event."""
 
     present: tuple[tuple[tuple[ScopeItem, ...], Node, s.FromItem], ...]
     conditions: tuple[s.Expr, ...]
 
 
 class RecallItems:
-    """What SELECT asks of this capability (`select.extensions.Extensions`)."""
+    """The extension of SELECT (`select.extensions.Extensions`)."""
 
     def recalled(
         self,
@@ -61,36 +60,29 @@ class RecallItems:
         catalog: Catalog,
         upper: int | None,
     ) -> BoundQuery:
-        """`history` gives the node of all events of a type, whenever they were; `joined` is what FROM has behind the
-        RECALL."""
+        """`history`: the node of all events of a type, at any time; `joined`: FROM after the RECALL."""
         problems = Problems()
         _refuse_clauses(query, problems)
         problems.raise_any()
         return _Binder(query, item, Event(*event), Later(*joined), history, catalog, problems).bind(upper)
 
 
+@dataclass
 class _Binder:
-    def __init__(
-        self,
-        query: s.Query,
-        item: s.FromItem,
-        event: Event,
-        later: Later,
-        history: Events,
-        catalog: Catalog,
-        problems: Problems,
-    ) -> None:
-        self.query = query
-        self.item = item
-        self.event = event
-        self.later = later
-        self.catalog = catalog
-        self.problems = problems
-        self.histories = Histories(lambda source, alias: self._found(source, alias, history), catalog)
+    query: s.Query
+    item: s.FromItem
+    event: Event
+    later: Later
+    history: Events
+    catalog: Catalog
+    problems: Problems
+
+    def __post_init__(self) -> None:
+        self.histories = Histories(self._source, self.catalog)
         self.past: int | None = None
-        if event.past is not None:
+        if self.event.past is not None:
             self.past = 0
-            self.histories.nodes.append(event.past)
+            self.histories.nodes.append(self.event.past)
 
     def bind(self, upper: int | None) -> BoundQuery:
         scopes = list(self.event.scopes)
@@ -105,23 +97,17 @@ class _Binder:
         joins = ExpressionBinder(scope, no_aggregates_in="a condition of FROM")
         met = [self.problems.attempt(lambda c=c: joins.condition(c, "ON")) for c in self.later.conditions]  # type: ignore[misc]
         conditions = ExpressionBinder(scope, no_aggregates_in="a condition of WHERE")
-        said = self.query.where
-        where = self.problems.attempt(lambda: conditions.condition(said, "WHERE")) if said is not None else None
+        written = self.query.where
+        where = self.problems.attempt(lambda: conditions.condition(written, "WHERE")) if written is not None else None
         terms = ExpressionBinder(scope, no_aggregates_in="the SELECT of a query with RECALL")
         outputs = bind_outputs(self.query, scope, terms, self.problems)
         own = ExpressionBinder(Scope(list(self.event.scopes), self.catalog), no_aggregates_in="EVENT ID")
         named = [self.problems.attempt(lambda x=x: own.bind(x)) for x in self.item.event_id]  # type: ignore[misc]
         for x in named:
             if x is not None and not isinstance(x.type, Scalar):
-                self.problems.errors.append(
-                    error(
-                        "TYPE_MISMATCH",
-                        x.span,
-                        what="EVENT ID",
-                        expected="a number, text, time or truth value",
-                        found=x.type,
-                    )
-                )
+                expected = "a number, text, time or truth value"
+                wrong = error("TYPE_MISMATCH", x.span, what="EVENT ID", expected=expected, found=x.type)
+                self.problems.errors.append(wrong)
         self.problems.raise_any()
 
         before, after = self._divided(conjunction([part for part in (*met, where) if part is not None]), recalls)
@@ -129,22 +115,15 @@ class _Binder:
         if self.past is not None and before is not None:
             self.histories.nodes[self.past] = Filter(self.histories.nodes[self.past], before)
         event_id = tuple(x for x in named if x is not None) or (*self.event.key, ColumnRef(TIMESTAMP, TIME))
-        # Spark does not tell names apart that differ only in case.
+        # Spark does not distinguish names that differ only in case.
         taken = {o.name.lower() for o in outputs}
         final = any(clause.final for clause in self.item.recalls)
+        revision_columns = tuple(f for f in REVISION_COLUMNS if f.name not in taken)
+        present = tuple(node for _, node, _ in self.later.present)
         rows = Recall(
-            node,
-            tuple(self.histories.nodes),
-            tuple(recalls),
-            event_id,
-            after,
-            tuple(outputs),
-            tuple(f for f in SAID if f.name not in taken),
-            final,
-            self._pace(),
-            tuple(node for _, node, _ in self.later.present),
-            tuple(on),
+            node, tuple(self.histories.nodes), tuple(recalls), event_id, after, tuple(outputs), revision_columns
         )
+        rows = replace(rows, final=final, pace=self._pace(), present=present, on=tuple(on))
         plan: Node = rows
         columns = rows.columns
         if "at" not in taken:
@@ -156,8 +135,8 @@ class _Binder:
     # -- parts ---------------------------------------------------------------------------------------
 
     def _present(self, scopes: list[ScopeItem]) -> list[Expr]:
-        """The conditions of items of the present, whose names come behind those before them."""
-        made: list[Expr] = []
+        """The conditions of items of the present; each may name the items before it."""
+        conditions: list[Expr] = []
         for names, _, item in self.later.present:
             for scope in names:
                 known = [each.alias for each in scopes]
@@ -165,10 +144,10 @@ class _Binder:
             scopes.extend(names)
             binder = ExpressionBinder(Scope(scopes, self.catalog), no_aggregates_in="a condition of FROM")
             assert item.on is not None
-            made.append(binder.condition(item.on, "ON"))
-        return made
+            conditions.append(binder.condition(item.on, "ON"))
+        return conditions
 
-    def _found(self, source: HistorySource, alias: str, history: Events) -> tuple[ScopeItem, Node, bool]:
+    def _source(self, source: HistorySource, alias: str) -> tuple[ScopeItem, Node, bool]:
         relation = self.catalog.relations.get(source.name)
         if relation is not None:
             attributes = tuple((a.name, a.type) for a in relation.attributes)
@@ -178,16 +157,11 @@ class _Binder:
         event_type = event_type_of(source.name, source.name_span, self.catalog)
         if event_type.probabilistic is not None or event_type.predicted is not None:
             kind = "probabilistic" if event_type.probabilistic is not None else "predicted"
-            raise error(
-                "UNSUPPORTED",
-                source.name_span,
-                what=f"the {kind} stream '{source.name}'",
-                where="in RECALL",
-                fix="INSERT INTO a stream what a query makes of it, and recall that",
-            )
+            fix = "INSERT INTO a stream what a query makes of it, and recall that"
+            raise unsupported(source.name_span, f"the {kind} stream '{source.name}'", "in RECALL", fix)
         attributes = tuple((a.name, a.type) for a in event_type.attributes)
         scope = ScopeItem(alias, f"{event_type.kind} '{source.name}'", attributes, event_type.hidden)
-        return scope, history(event_type, alias, source.span), False
+        return scope, self.history(event_type, alias, source.span), False
 
     def _recalled(
         self, clause: RecallClause | SimilarClause, scopes: tuple[ScopeItem, ...], before: list[Recalled | Similar]
@@ -201,7 +175,7 @@ class _Binder:
         return bind_recalled(clause, scopes, self.histories)
 
     def _divided(self, where: Expr | None, recalls: list[Recalled | Similar]) -> tuple[Expr | None, Expr | None]:
-        """What is asked of the event alone, and decides whether history is looked at; and the rest."""
+        """The conditions on the event alone, without which history is not read; and the others."""
         recalled = {column.name for recall in recalls for column in recall.columns}
         recalled |= {column.name for _, node, _ in self.later.present for column in node.columns}
         parts = conjuncts(where)
@@ -228,28 +202,17 @@ def _refuse_clauses(query: s.Query, problems: Problems) -> None:
         ("APPROXIMATE", query.approximate),
         ("VALIDATE EVERY", query.validate),
     ]
-    for name, said in clauses:
-        if said:
+    for name, written in clauses:
+        if written:
             fix = "INSERT INTO a stream with FINAL RECALL, and ask that of it"
             where = "beside RECALL: its rows are revised"
-            problems.errors.append(error("UNSUPPORTED", query.span, what=name, where=where, fix=fix))
+            problems.errors.append(unsupported(query.span, name, where, fix))
     if query.insert_into is not None and not any(r.final for item in query.items for r in item.recalls):
-        problems.errors.append(
-            error(
-                "UNSUPPORTED",
-                query.span,
-                what="INSERT INTO",
-                where="with rows that are revised",
-                fix="write FINAL RECALL: only the last revision becomes an event",
-            )
-        )
+        fix = "write FINAL RECALL: only the last revision becomes an event"
+        problems.errors.append(unsupported(query.span, "INSERT INTO", "with rows that are revised", fix))
     several = [item for item in query.items if item.recalls]
     for item in several[1:]:
-        problems.errors.append(
-            error(
-                "UNSUPPORTED", item.span, what="RECALL", where="behind two items of FROM", fix="write them behind one"
-            )
-        )
+        problems.errors.append(unsupported(item.span, "RECALL", "behind two items of FROM", "write them behind one"))
 
 
 ITEMS = RecallItems

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.jit import Floats, Ints
@@ -22,7 +23,7 @@ from presage.plan.display import show
 from presage.plan.expr import AggregateCall
 from presage.plan.nodes import Named
 
-# Of rows without groups: when the event behind each was, and when it arrived.
+# Of rows without groups: the time and the arrival of the event.
 WHEN, ARRIVED = "_when", "_arrived"
 
 
@@ -30,14 +31,14 @@ def finished(
     recall: Recalled, found: pa.Table, events: pa.Table, asked: Ints, scale: Floats, evaluator: Evaluator
 ) -> pa.Table:
     """EVENT and the columns of a RECALL, in order within each event. `found` has EVENT, a row of `events`, and either
-    groups and aggregates, or outputs and terms of the order. `asked`: the events that want an answer; `scale`: by how
-    much more history each of all events asks for than is known."""
+    groups and aggregates, or outputs and terms of the order. `asked`: the events that have a row even without history;
+    `scale`: the requested history of each event as a multiple of what has been read."""
     select = recall.select
     if select.grouped:
         if not select.groups:
             found = _with_empty(select, found, asked)
         found = _scaled(select, found, scale)
-        found = _beside(found, events, select)
+        found = _with_parameters(found, events, select)
         if select.having is not None:
             found = found.filter(pa.array(evaluator.mask(select.having, found)))
         found = _terms(select, found, evaluator)
@@ -56,18 +57,18 @@ def finished(
 
 
 def aggregates_of(select: Select) -> list[Aggregate]:
-    """The aggregates of a select, as they are made of parts."""
-    made = []
+    """The aggregates of a select, for the merge of parts."""
+    aggregates = []
     for call in select.calls:
         assert isinstance(call.expr, AggregateCall)
         arg = call.expr.arg
         kind, shown = (None, "*") if arg is None else (arg.type, show(arg))
-        made.append(Aggregate(call.expr.function, call.name, kind, shown))
-    return made
+        aggregates.append(Aggregate(call.expr.function, call.name, kind, shown))
+    return aggregates
 
 
 def _with_empty(select: Select, found: pa.Table, asked: Ints) -> pa.Table:
-    """An aggregate of nothing is a row, too: a count of 0, and nulls."""
+    """Add the rows of aggregates over nothing."""
     missing = np.setdiff1d(asked, found[EVENT].to_numpy())
     if not len(missing):
         return found
@@ -81,12 +82,12 @@ def _with_empty(select: Select, found: pa.Table, asked: Ints) -> pa.Table:
 
 
 def _scaled(select: Select, found: pa.Table, scale: Floats) -> pa.Table:
-    """Counts and sums as if the rest of history were like what is known of it."""
+    """Counts and sums, extrapolated to the requested history."""
     factor = scale[found[EVENT].to_numpy()]
     if not np.any(factor != 1.0):
         return found
     for call, aggregate in zip(select.calls, aggregates_of(select), strict=True):
-        if aggregate_named(aggregate.function).grows:
+        if aggregate.definition.grows:
             column = one_array(found[call.name])
             values = column.fill_null(0).to_numpy()
             values = scaled(aggregate, values, factor) if call.expr.type == LONG else values * factor
@@ -95,8 +96,8 @@ def _scaled(select: Select, found: pa.Table, scale: Floats) -> pa.Table:
     return found
 
 
-def _beside(found: pa.Table, events: pa.Table, select: Select) -> pa.Table:
-    """Groups beside the columns of their events that terms may name."""
+def _with_parameters(found: pa.Table, events: pa.Table, select: Select) -> pa.Table:
+    """Groups with the columns of their events that terms may name."""
     rows = pa.array(found[EVENT].to_numpy())
     for name in sorted(select.parameters):
         found = found.append_column(name, one_array(events[name]).take(rows))
@@ -107,7 +108,7 @@ def _terms(select: Select, found: pa.Table, evaluator: Evaluator) -> pa.Table:
     named: tuple[Named, ...] = (*select.outputs, *select.sort)
     made = evaluator.columns([o.expr for o in named], found)
     columns = {EVENT: found[EVENT]} | {o.name: column for o, column in zip(named, made, strict=True)}
-    # Groups that no term of the order tells apart come in the order of what they are grouped by.
+    # Ties of the order are broken by the grouping terms.
     return pa.table(columns | {f"_tie{i}": found[g.name] for i, g in enumerate(select.groups)})
 
 
@@ -119,12 +120,10 @@ def _order(select: Select, found: pa.Table) -> Ints:
         absent = array.is_null().to_numpy(zero_copy_only=False)
         keys.append(np.where(absent, 0 if term.nulls_first else 1, 0 if not term.nulls_first else 1))
         keys.append(np.where(absent, 0, -ranks if term.descending else ranks))
-    # Which of several equal rows stands for them all must not show.
-    if select.distinct:
-        pass
-    elif select.grouped:
+    # With DISTINCT, the order must not depend on which of several equal rows remains.
+    if select.grouped and not select.distinct:
         keys += [order_ranks(one_array(found[name])) for name in found.column_names if name.startswith("_tie")]
-    elif WHEN in found.column_names:
+    elif WHEN in found.column_names and not select.distinct:
         keys += [found[WHEN].to_numpy(), found[ARRIVED].to_numpy()]
     keys += [order_ranks(one_array(found[o.name])) for o in select.outputs if _rankable(found[o.name].type)]
     return np.lexsort(keys[::-1])
@@ -132,3 +131,14 @@ def _order(select: Select, found: pa.Table) -> Ints:
 
 def _rankable(kind: pa.DataType) -> bool:
     return not pa.types.is_map(kind)
+
+
+def as_texts(column: pa.Array) -> pa.Array:
+    """Values as texts; times in the form of literals."""
+    if pa.types.is_timestamp(column.type):
+        whole = pc.equal(pc.microsecond(column), 0)
+        seconds = pc.strftime(column.cast(pa.timestamp("s", "UTC"), safe=False), "%Y-%m-%dT%H:%M:%SZ")
+        exact = pc.strftime(column, "%Y-%m-%dT%H:%M:%SZ")
+        millis = pc.equal(pc.millisecond(column), 0)
+        return pc.if_else(pc.and_(whole, millis), seconds, exact)
+    return column.cast(pa.string())

@@ -1,8 +1,8 @@
-"""Background reads of history: a thread asks the archive while batches go on.
+"""Background reads of history: a thread reads the archive while batches go on.
 
-An answer does not depend on when it is asked: it is made of what had arrived before the event. So history is read by a
-thread, on a copy of what is known of the events, and only what the archive answered is kept. When it is there, the step
-that takes it in does all the rest, from the same questions.
+An answer depends only on the events that arrived before the event, and not on when it is read. So a thread runs the
+progress of a copy, and records what the archive answers. The step that takes the answers repeats the progress with
+them, on the same questions.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ import pyarrow as pa
 from presage.arrays.jit import Bools
 from presage.errors import error
 from presage.operators.recall.history_chunks import Chunk
+from presage.operators.recall.left_join import Ask
 from presage.operators.recall.nodes import Recalled
 from presage.operators.recall.progress import History, Progress
 from presage.operators.recall.questions import Questions
 from presage.operators.recall.scheduling import TaskSet
 from presage.plan.nodes import SEQ
 
-# Lets a thread do work; the future has what it gives.
+# Runs work in a thread.
 Later = Callable[[Callable[[], list[Any]]], "Future[list[Any]]"]
 
 
 class BackgroundRead(NamedTuple):
-    """What is being read: by which name, for which tasks, and from history as it was then."""
+    """A read: its key, its result, the tasks that it is for, and the history as it was at its start."""
 
     key: tuple[Any, ...]
     answers: Future[list[Any]]
@@ -39,8 +40,8 @@ class BackgroundRead(NamedTuple):
 
 @dataclass
 class BackgroundReads:
-    """What is read for one statement at this time; in memory only. A step that was never published may have begun it:
-    the key tells."""
+    """The current read of one statement, in memory only. Its key shows whether a step that was never committed has
+    started it."""
 
     reading: BackgroundRead | None = None
 
@@ -50,10 +51,10 @@ class BackgroundReads:
     def tasks(self) -> tuple[int, ...]:
         return self.reading.tasks if self.reading is not None else ()
 
-    def found(self, key: tuple[Any, ...], work: Callable[[], list[Any]], later: Later | None) -> list[Any] | None:
-        """What work of that name gives, or `later` does it: then None. Without that it is done at once."""
+    def result(self, key: tuple[Any, ...], work: Callable[[], list[Any]], later: Later | None) -> list[Any] | None:
+        """The result of work with that key; None if `later` has started it. Without `later` it runs at once."""
         if later is not None and self.is_awaited():
-            return None  # one at a time, whatever it is
+            return None  # one read at a time
         reading, self.reading = self.reading, None
         if reading is not None and reading.key == key:
             return reading.answers.result()
@@ -65,22 +66,28 @@ class BackgroundReads:
     def history(
         self, progress: Progress, chosen: TaskSet, chunk: Chunk, last: bool, mask: Bools, later: Later | None
     ) -> History | None:
-        """History that has the answers, or `later` reads them: then None. Without that they are asked for at once."""
+        """History with the answers; None if `later` has started to read them. Without `later` they are read at once."""
         reading, key = self.reading, _key(progress, chosen, chunk, last, mask)
-        self.reading = None  # also where it failed: then it is read again
+        self.reading = None  # after a failure, too: then it is read again
         if reading is not None and reading.history is not None and reading.key == key:
-            return replace(
-                reading.history, ask=_RecordedAnswers(reading.answers.result()), present=progress.history.present
-            )
+            recorded = _recorded(reading.answers.result())
+            return replace(reading.history, ask=recorded, present=progress.history.present)
         if later is None:
             return progress.history
-        asking = _RecordingHistory(progress.history)
-        copy = Progress(progress.node, progress.tables()["events"], progress.evaluator, asking.history())
+        answers: list[pa.Table] = []
+        ask = progress.history.ask
+
+        def record(*question: Any) -> pa.Table:
+            answers.append(ask(*question))
+            return answers[-1]
+
+        recording = replace(progress.history, ask=record)
+        copy = Progress(progress.node, progress.tables()["events"], progress.evaluator, recording)
         copy.restore(progress.tables())
 
         def read() -> list[pa.Table]:
             copy.read(chunk, last, mask)
-            return asking.answers
+            return answers
 
         tasks = tuple(task.number for task in chosen.tasks)
         self.reading = BackgroundRead(key, later(read), tasks, progress.history)
@@ -92,29 +99,14 @@ def _key(progress: Progress, chosen: TaskSet, chunk: Chunk, last: bool, mask: Bo
     return chosen.plan, chosen.unit, chunk, last, tuple(arrived), tuple(covered)
 
 
-class _RecordingHistory:
-    """Asks history, and keeps what it says."""
+def _recorded(answers: list[pa.Table]) -> Ask:
+    """Answers to the same questions in the same order."""
+    remaining = iter(answers)
 
-    def __init__(self, history: History) -> None:
-        self._history = history
-        self.answers: list[pa.Table] = []
+    def answer(recall: Recalled, asked: Questions, chunk: Chunk, parts: bool) -> pa.Table:
+        recorded = next(remaining, None)
+        if recorded is None:
+            raise error("INTERNAL", what=f"history was not read for RECALL '{recall.alias}' before")
+        return recorded
 
-    def history(self) -> History:
-        return replace(self._history, ask=self._ask)
-
-    def _ask(self, recall: Recalled, asked: Questions, chunk: Chunk, parts: bool) -> pa.Table:
-        self.answers.append(self._history.ask(recall, asked, chunk, parts))
-        return self.answers[-1]
-
-
-class _RecordedAnswers:
-    """Gives the answers to the same questions in the same order."""
-
-    def __init__(self, answers: list[pa.Table]) -> None:
-        self._answers = iter(answers)
-
-    def __call__(self, recall: Recalled, asked: Questions, chunk: Chunk, parts: bool) -> pa.Table:
-        answer = next(self._answers, None)
-        if answer is None:
-            raise error("INTERNAL", what=f"history was not asked for RECALL '{recall.alias}' before")
-        return answer
+    return answer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from presage.analyze.names import refuse_same_name
 from presage.analyze.scope import ScopeItem
-from presage.errors import error
+from presage.errors import unsupported
 from presage.lang.recall_syntax import HistorySelect, RecallClause, SimilarClause
 from presage.model.text import Span
 from presage.operators.recall.nodes import Recalled, Select, Similar
@@ -16,21 +16,21 @@ from presage.operators.recall.selects import Histories, bind_select
 
 @dataclass(frozen=True)
 class Names:
-    """What a CONTEXT may speak of: names of the event, and the RECALLs that stand before it, with theirs."""
+    """What a CONTEXT may name: names of the event, and the RECALLs before it, with theirs."""
 
     event: tuple[ScopeItem, ...]
     recalls: tuple[tuple[Recalled | Similar, ScopeItem], ...]
 
     @property
     def plain(self) -> tuple[tuple[Recalled, ScopeItem], ...]:
-        """Without those that ask for similar events: what was similar to a past event, nobody kept."""
+        """The plain RECALLs: the similar events of a past event are not stored."""
         return tuple((recall, scope) for recall, scope in self.recalls if isinstance(recall, Recalled))
 
 
 def bind_recalled(
     clause: RecallClause, scopes: tuple[ScopeItem, ...], histories: Histories
 ) -> tuple[Recalled, ScopeItem]:
-    """A RECALL of an event that goes by the names in `scopes`, and the name of its columns."""
+    """A RECALL of an event with the names in `scopes`, and the names of its columns."""
     select = bind_select(clause.select, scopes, histories)
     columns = tuple((o.name, o.expr.type) for o in select.outputs)
     return Recalled(clause.alias, select, clause.last), ScopeItem(clause.alias, f"RECALL '{clause.alias}'", columns)
@@ -42,10 +42,10 @@ def refuse_same_alias(clause: RecallClause | SimilarClause, scopes: Iterable[Sco
 
 
 def bind_context(written: HistorySelect, names: Names, histories: Histories) -> Select:
-    """The select of a CONTEXT. It is asked for every row of the RECALLs that it has itself and of those before it
-    whose columns it names."""
-    known = names.plain
-    scopes = (*names.event, *(scope for _, scope in known))
+    """The select of a CONTEXT. It runs for every row of its own RECALLs, and of those before it whose columns it
+    names."""
+    plain = names.plain
+    scopes = (*names.event, *(scope for _, scope in plain))
     own: list[Recalled] = []
     for clause in written.recalls:
         refuse_same_alias(clause, (*scopes, *(scope for _, scope in names.recalls)))
@@ -55,7 +55,7 @@ def bind_context(written: HistorySelect, names: Names, histories: Histories) -> 
     select = bind_select(replace(written, recalls=()), scopes, histories, windowed=True)
     named = select.parameters.union(*(recall.select.parameters for recall in own))
     earlier: list[Recalled] = []
-    for recall, _ in reversed(known):
+    for recall, _ in reversed(plain):
         if named & {column.name for column in recall.columns}:
             earlier.insert(0, recall)
             named |= recall.select.parameters
@@ -66,10 +66,6 @@ def bind_context(written: HistorySelect, names: Names, histories: Histories) -> 
 def _refuse_similar(named: frozenset[str], names: Names, span: Span) -> None:
     for recall, _ in names.recalls:
         if isinstance(recall, Similar) and named & {column.name for column in recall.columns}:
-            raise error(
-                "UNSUPPORTED",
-                span,
-                what=f"a CONTEXT that speaks of what '{recall.alias}' found",
-                where="since similar events of past ones are not known",
-                fix="name columns of a plain RECALL only",
-            )
+            what = f"a CONTEXT that speaks of what '{recall.alias}' found"
+            where = "since similar events of past ones are not known"
+            raise unsupported(span, what, where, "name columns of a plain RECALL only")

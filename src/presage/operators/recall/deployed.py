@@ -1,13 +1,19 @@
-"""The standing driver of RECALL: each step takes in new events and lets one set of them read one span of history."""
+"""RECALL in deployed statements: each step takes new events and lets one set of them read one chunk of history."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
+import numpy as np
 import pyarrow as pa
 
+from presage.arrays.equality import equality_codes
+from presage.arrays.rows import changes, ordinals
+from presage.columnar.evaluate import Evaluator
+from presage.columnar.processing_order import sorted_table
 from presage.errors import error
 from presage.execution.steps import Rows, StepContext, run, schema_of
 from presage.execution.watermark_buffer import NOTHING_KNOWN
@@ -17,32 +23,30 @@ from presage.operators.recall.executor import REACHED, Archive, RecallExecutor, 
 from presage.operators.recall.nodes import Recall, Similar
 from presage.operators.recall.past_events import RECENT_UNITS, SLOT, Past
 from presage.operators.recall.past_index import PastIndex
-from presage.operators.recall.present_rows import present_rows
+from presage.operators.recall.retained import Retained
 from presage.plan.expr import Expr
-from presage.plan.nodes import TIME, Field, Node, Scan, Stamp
-from presage.plan.retained import Retained
+from presage.plan.nodes import SEQ, TIME, Field, Node, Scan, Stamp
 
-STATEFUL: tuple[type[Node], ...] = ()
-WAITING = "waiting"  # the part of the state that holds events until their contexts are there
-# The state of a window that is looked into.
+WAITING = "waiting"  # the state of events that wait until their contexts are complete
+# The state of a window of the present.
 WINDOW, ROWS = "window of the present", "rows"
 
 
 @dataclass(frozen=True)
 class Unread:
-    """A Recall of which only the events are a statement's input: history is not waited for, it is there."""
+    """A Recall of which only the events are a statement's input: it does not wait for history."""
 
     recall: Recall
 
 
 @dataclass(frozen=True)
 class Recalling(Node):
-    """A Recall in a standing statement. `in_order`: others take in its rows as events, which come in the order of time;
-    else each event is told of as soon as it is answered."""
+    """A Recall in a deployed statement. `in_order`: its rows become events of a stream, in order of time; else the rows
+    of an event are reported as soon as it is answered."""
 
     input: Node
     unread: Unread
-    present: tuple[Node, ...] = ()  # what a revision meets as it is now: it is waited for, as the events are
+    present: tuple[Node, ...] = ()  # what a revision is joined with; their watermarks count as those of the events
     in_order: bool = True
 
     @property
@@ -61,40 +65,35 @@ class Recalling(Node):
         return self.unread.recall.label()
 
 
-def standing(plan: Node, as_events: bool) -> Node:
-    """The plan of a standing statement; `as_events`: its rows become events of a stream."""
-    plan = _standing(plan)
+def deployed_plan(plan: Node, as_events: bool) -> Node:
+    """The plan of a deployed statement; `as_events`: its rows become events of a stream."""
+    plan = _deployed(plan)
     top = plan.input if isinstance(plan, Stamp) else plan
     if as_events or not isinstance(top, Recalling):
         return plan
-    told = replace(top, in_order=False)
-    return replace(plan, input=told) if isinstance(plan, Stamp) else told
+    unordered = replace(top, in_order=False)
+    return replace(plan, input=unordered) if isinstance(plan, Stamp) else unordered
 
 
-def _standing(node: Node) -> Node:
+def _deployed(node: Node) -> Node:
     if not isinstance(node, Recall):
-        return node.map_inputs(_standing)
-    # What it reads of the past stays as it is: that is asked as a query.
-    return Recalling(_standing(node.input), Unread(node), node.present)
-
-
-def reads_clock(plan: Node) -> bool:
-    """Whether rows of a bounded query depend on when exactly its time stops."""
-    return any(isinstance(node, Retained) and node.span is not None for node in plan.walk())
+        return node.map_inputs(_deployed)
+    # The plans of history stay as they are: they run as queries.
+    return Recalling(_deployed(node.input), Unread(node), node.present)
 
 
 def recalls(plan: Node) -> bool:
-    """Of the plan of a standing statement."""
+    """Whether the plan of a deployed statement has a RECALL."""
     return any(isinstance(node, Recalling) for node in plan.walk())
 
 
 def revises(plan: Node) -> bool:
-    """Whether rows depend on when history was read: those of answers over a part of it are told."""
+    """Whether rows depend on when history is read: answers over a part of it are reported."""
     return any(isinstance(node, Recalling) and not node.unread.recall.final for node in plan.walk())
 
 
 def lags(plan: Node) -> bool:
-    """Whether rows come later than their time although others take them in as events: they wait for answers."""
+    """Whether rows that become events are later than their time: they wait for answers."""
     return any(isinstance(node, Recalling) and node.in_order for node in plan.walk())
 
 
@@ -104,31 +103,26 @@ def wall_clock() -> int:
 
 
 def has_similar(plan: Node) -> bool:
-    """Of the plan of a standing statement: whether it compares events with past ones, which it computes by itself."""
+    """Whether a deployed statement compares events with past ones, which it computes by itself."""
     return any(isinstance(node, Recalling) and _similars(node) for node in plan.walk())
 
 
-def has_timers(plan: Node) -> bool:
-    """Whether events wait for time to go on: until all that belongs to their contexts is there."""
-    return has_similar(plan)
-
-
-def waited_for(plan: Node) -> frozenset[str]:
-    """Streams whose time a standing statement waits for, beside those of its events: those of contexts."""
-    found = set[str]()
+def context_streams(plan: Node) -> frozenset[str]:
+    """The streams of contexts: a deployed statement waits for their watermarks, too."""
+    streams = set[str]()
     for node in plan.walk():
         if isinstance(node, Recalling):
             histories = node.unread.recall.histories
             numbers = frozenset[int]().union(*(similar.numbers for similar in _similars(node)))
-            found |= {n.stream for i in numbers for n in histories[i].walk() if isinstance(n, Scan)}
-    return frozenset(found)
+            streams |= {n.stream for i in numbers for n in histories[i].walk() if isinstance(n, Scan)}
+    return frozenset(streams)
 
 
 def described(plan: Node) -> list[str]:
-    """How past events come into a standing statement, for EXPLAIN."""
+    """How a deployed statement reads past events, for EXPLAIN."""
     if not has_similar(plan):
         return []
-    streams = ", ".join(sorted(waited_for(plan)))
+    streams = ", ".join(sorted(context_streams(plan)))
     waits = f"; an event waits until the time of {streams} has passed it" if streams else ""
     return [
         f"past events: computed newest first, {RECENT_UNITS} chunks in the background, then a sample of what is older, "
@@ -141,99 +135,106 @@ def _similars(node: Recalling) -> list[Similar]:
 
 
 def run_recalling(node: Recalling, context: StepContext) -> Rows:
-    """The revisions that this step makes."""
+    """The revisions of this step."""
     recall = node.unread.recall
     rows = run(node.input, context)
     similar = bool(_similars(node))
     if similar:
-        # At the very time of the clock there may be more to come, and it belongs to the contexts of that time.
-        rows = Rows(context.hold(node, rows, rows.clock - 1, WAITING).table, rows.clock)
+        # More events may arrive at the time of the watermark, and they belong to the contexts of that time.
+        rows = Rows(context.hold(node, rows, rows.watermark - 1, WAITING).table, rows.watermark)
     place = str(context.places[id(node)])
-    known = context.book.states.get(place)
+    state = context.states.by_place.get(place)
     present = tuple(run(each, context).table for each in node.present)
     made = [schema_of(recall.columns, recall.order).empty_table()]
-    if known is not None and not (node.in_order or rows.table.num_rows or context.said or has_tasks(known)):
-        return Rows(made[0], rows.clock)
-    desk = _desk(node, context, present)
-    desk.hear(context.said)
-    desk.take(rows.table, _horizon(rows, context))
+    if state is not None and not (node.in_order or rows.table.num_rows or context.recall_commands or has_tasks(state)):
+        return Rows(made[0], rows.watermark)
+    executor = _executor(node, context, present)
+    executor.apply(context.recall_commands)
+    executor.take(rows.table, _horizon(rows, context))
     if context.end:
-        desk.end()
-    # A statement that ends is answered at once. A thread begins with the next span when the last one is taken in.
-    turns = 1 if desk.later is None else 2
-    while (turn := desk.turn(wake=context.end)) is not None:
+        executor.end()
+    # A statement that ends is answered at once. A thread starts the next chunk when the last one is merged.
+    turns = 1 if executor.later is None else 2
+    while (turn := executor.turn(wake=context.end)) is not None:
         made.append(turn.select(made[0].column_names).cast(made[0].schema))
         if not context.end and len(made) > turns:
             break
-    # Those at the very time of the clock wait for their contexts.
-    told = Rows(pa.concat_tables(made), rows.clock - 1 if similar and not context.end else rows.clock)
+    # Events at the time of the watermark wait for their contexts.
+    revisions = Rows(pa.concat_tables(made), rows.watermark - 1 if similar and not context.end else rows.watermark)
     if node.in_order:
-        told = _in_order(node, told, desk, known.numbers.get(REACHED) if known is not None else None, context)
-    if known is not None or desk.cohorts or desk.past is not None or node.in_order:
-        context.book.put(place, desk.state(told.clock))
-    if desk.past is not None:
-        for name, piece in desk.past.changes().items():
-            context.book.put(f"{place}{name}", piece)
-    return told
+        reached = state.numbers.get(REACHED) if state is not None else None
+        revisions = _in_order(node, revisions, executor, reached, context)
+    if state is not None or executor.cohorts or executor.past is not None or node.in_order:
+        context.states.put(place, executor.state(revisions.watermark))
+    if executor.past is not None:
+        for name, piece in executor.past.changes().items():
+            context.states.put(f"{place}{name}", piece)
+    return revisions
 
 
-def _in_order(node: Recalling, told: Rows, desk: RecallExecutor, reached: int | None, context: StepContext) -> Rows:
-    """The rows before the oldest event that is still open; those after it wait. Time is known up to there."""
-    bound = told.clock if desk.oldest is None or context.end else min(told.clock, desk.oldest - 1)
-    held = context.hold(node, told, bound, "h")
-    # One that comes late within the moment that was reached opens that again, and time does not go back.
+def _in_order(node: Recalling, rows: Rows, executor: RecallExecutor, reached: int | None, context: StepContext) -> Rows:
+    """The rows before the oldest open event, which is the watermark; those after it wait."""
+    bound = rows.watermark if executor.oldest is None or context.end else min(rows.watermark, executor.oldest - 1)
+    held = context.hold(node, rows, bound, "h")
+    # An event that is late within the time that was reached may lower the bound; the watermark never decreases.
     return Rows(held.table, max(bound, NOTHING_KNOWN if reached is None else reached))
 
 
-def _desk(node: Recalling, context: StepContext, present: tuple[pa.Table, ...]) -> RecallExecutor:
-    """The desk as the last step has left it. `present`: what a revision meets now."""
+def _executor(node: Recalling, context: StepContext, present: tuple[pa.Table, ...]) -> RecallExecutor:
+    """The executor with the state of the last step. `present`: what a revision is joined with now."""
     if context.histories is None:
-        raise error("INTERNAL", what="a statement with RECALL where there is no archive to ask")
+        raise error("INTERNAL", what="a statement with RECALL without an archive")
     recall = node.unread.recall
-    archive: Callable[[], Archive] = _once(lambda: context.histories(recall).beside(present))  # type: ignore[misc]
+    archive: Callable[[], Archive] = cache(lambda: context.histories(recall).with_present(present))  # type: ignore[misc]
     similars = _similars(node)
-    held, beside = context.once(node, lambda: (PastIndex(similars), BackgroundReads()))
-    past = Past(recall, context.evaluator, held) if similars else None
+    index, reads = context.once(node, lambda: (PastIndex(similars), BackgroundReads()))
+    past = Past(recall, context.evaluator, index) if similars else None
     # A statement that ends waits for its answers.
-    later = None if context.end else context.later
-    desk = RecallExecutor(recall, context.evaluator, archive, wall_clock, past, beside, later)
+    later = None if context.end else context.read_later
+    executor = RecallExecutor(recall, context.evaluator, archive, wall_clock, past, reads, later)
     place = str(context.places[id(node)])
-    known = context.book.states.get(place)
-    if known is not None:
+    state = context.states.by_place.get(place)
+    if state is not None:
         prefix = f"{place}{SLOT}"
-        names = [name for name in context.book.states if name.startswith(prefix)]
-        desk.restore(known, {name.removeprefix(place): context.book.states[name] for name in names})
-    return desk
+        names = [name for name in context.states.by_place if name.startswith(prefix)]
+        executor.restore(state, {name.removeprefix(place): context.states.by_place[name] for name in names})
+    return executor
 
 
 def _horizon(rows: Rows, context: StepContext) -> int:
-    """What lies before it cannot change any more."""
+    """Events before it cannot change any more."""
     if not context.end or not rows.table.num_rows:
-        return rows.clock
-    return max(rows.clock, int(rows.table[TIME].to_numpy().max()) + 1)
-
-
-def _once(make: Callable[[], Archive]) -> Callable[[], Archive]:
-    kept: list[Archive] = []
-
-    def get() -> Archive:
-        if not kept:
-            kept.append(make())
-        return kept[0]
-
-    return get
+        return rows.watermark
+    return max(rows.watermark, int(rows.table[TIME].to_numpy().max()) + 1)
 
 
 def run_retained(node: Retained, context: StepContext) -> Rows:
-    """What the window holds now; no more than that is kept."""
+    """What the window holds now, which is also its state."""
     rows = run(node.input, context)
     place = str(context.places[id(node)])
-    known = context.book.states.get(place)
-    table = rows.table if known is None else pa.concat_tables([known.tables[ROWS], rows.table])
-    kept = present_rows(node, table, rows.clock, context.end, context.evaluator)
-    if known is not None or kept.num_rows:
-        context.book.put(place, State(WINDOW, {ROWS: kept}))
-    return Rows(kept, rows.clock)
+    state = context.states.by_place.get(place)
+    table = rows.table if state is None else pa.concat_tables([state.tables[ROWS], rows.table])
+    held = present_rows(node, table, rows.watermark, context.end, context.evaluator)
+    if state is not None or held.num_rows:
+        context.states.put(place, State(WINDOW, {ROWS: held}))
+    return Rows(held, rows.watermark)
+
+
+def present_rows(node: Retained, rows: pa.Table, clock: int, end: bool, evaluator: Evaluator) -> pa.Table:
+    """The rows that a window holds at the watermark `clock`, in order. `end`: it is at least the last of the times."""
+    rows = sorted_table(rows, (TIME, SEQ, *node.order))
+    if end and rows.num_rows:
+        clock = max(clock, int(rows[TIME][-1].as_py()))
+    if node.span is not None:
+        rows = rows.filter(pa.array(rows[TIME].to_numpy() > clock - node.span))
+    if node.most is None or not rows.num_rows:
+        return rows
+    keys = [pa.chunked_array([key]) for key in evaluator.columns(list(node.keys), rows)]
+    codes, _ = equality_codes(keys, rows.num_rows)
+    order = np.argsort(codes if node.oldest else codes[::-1], kind="stable")
+    order = order if node.oldest else rows.num_rows - 1 - order
+    held = order[ordinals(changes([codes[order]], len(order))) < node.most]
+    return rows.take(pa.array(np.sort(held)))
 
 
 OPERATORS: dict[type[Node], Callable[..., Rows]] = {Recalling: run_recalling, Retained: run_retained}

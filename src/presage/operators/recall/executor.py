@@ -1,8 +1,8 @@
-"""The executor of RECALL for a deployed statement: revisions of its events, in the order of the scheduler.
+"""The executor of RECALL in a deployed statement: revisions of its events, in the order of the scheduler.
 
-Events that came in the same step are a cohort: they read the same chunks of history, cut when they came.
-What is open is kept in the statement's state; events that have been answered, cancelled or dropped leave nothing. Past
-events that similar ones are looked for among are kept for good: an event reads of them what nobody has read before.
+Events of one step are a cohort: they read the same chunks of history, as they were cut in that step. Open events are in
+the statement's state; events that are answered, cancelled or dropped are not. Past events for RECALL SIMILAR stay in
+the state for ever: an event reads only those that no earlier event has read.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from presage.plan.nodes import SEQ, TIME
 KERNEL = "recall"
 EVENTS_AT_ONCE = 10_000  # that read a chunk together
 NEVER, NO_TIME = -(2**62), 2**62
-# Numbers in the state: how many tasks wait for their turn, how many for somebody who asks for more, when by the wall
-# clock the first of these is given up, up to which time all rows have been made, and of the open events that have come
-# late within that time the number of the first.
+# Numbers in the state: how many tasks are ready, how many wait for feedback, when by the wall clock the first of these
+# is dropped, up to which time all rows are emitted, and of the open events that are late within that time the sequence
+# number of the first.
 OPEN, WAITING, DUE, REACHED, REOPENED = "ready", "suspended", "due", "reached", "reopened"
-# What SHOW RECALLS calls the task that computes past events, its statement at the scheduler, which tells it from an
-# event of that name, and its plan, which no cohort has.
+# The task that computes past events: its name in SHOW RECALLS, its statement at the scheduler, which distinguishes it
+# from an event of that name, and its plan, which no cohort has.
 PAST_EVENTS, OURS, NO_COHORT = "past events", "past", -1
 
 
 class Archive(NamedTuple):
-    """History as it is now: the spans to read, newest first, how they are asked, and how past events are."""
+    """History as it is now: its chunks, newest first, how they are read, and how past events are read."""
 
     chunks: list[Chunk]
     history: History
     past: PastEvents | None = None
 
-    def beside(self, present: tuple[pa.Table, ...]) -> Archive:
-        """The same, with what a revision meets of the present."""
+    def with_present(self, present: tuple[pa.Table, ...]) -> Archive:
+        """The same, with the present rows that a revision is joined with."""
         return Archive(self.chunks, replace(self.history, present=present), self.past)
 
 
@@ -67,8 +67,8 @@ class Cohort:
     chunks: list[Chunk]
     progress: Progress
     tasks: list[int]
-    reported: Ints  # by the wall clock, when each event was last told of
-    asked: Ints  # from when on each event asks for history, as far as the archive goes back
+    reported: Ints  # when each event was last reported, by the wall clock
+    asked: Ints  # from which time on each event reads history, as far as the archive goes back
 
     def as_values(self) -> dict[str, Any]:
         figures = {"reported": self.reported.tolist(), "asked": self.asked.tolist()}
@@ -76,7 +76,7 @@ class Cohort:
 
 
 class OpenRecall(NamedTuple):
-    """A task with what it has read: so many of its `chunks`, which is history from one time up to another."""
+    """A task, the number of its chunks, and the history that it has read."""
 
     task: Task
     chunks: int
@@ -92,14 +92,14 @@ class RecallExecutor:
     evaluator: Evaluator
     archive: Callable[[], Archive]
     now: Callable[[], int]
-    past: Past | None = None  # where similar events are asked for
-    beside: BackgroundReads = field(default_factory=BackgroundReads)  # what is read for it by a thread
-    later: Later | None = None  # lets one read; without it, steps wait for history
+    past: Past | None = None  # with RECALL SIMILAR
+    reads: BackgroundReads = field(default_factory=BackgroundReads)
+    later: Later | None = None  # starts a background read; without it, steps wait for history
     scheduler: Scheduler = field(default_factory=lambda: Scheduler(at_once=1))
     cohorts: dict[int, Cohort] = field(default_factory=dict)
 
     def take(self, events: pa.Table, horizon: int = EVER) -> None:
-        """New events: each is a task. What lies before `horizon` is all there."""
+        """Add new events: each is a task. Events before `horizon` are complete."""
         if self.past is not None:
             self._reach(self.past, events, horizon)
         if not events.num_rows:
@@ -118,7 +118,7 @@ class RecallExecutor:
         self.cohorts[number] = Cohort(archive.chunks, progress, numbers, never, progress.begins())
 
     def _reach(self, past: Past, events: pa.Table, horizon: int) -> None:
-        """Past events up to the new ones; with the first step begins what goes on in the background."""
+        """Read past events up to the new ones; the first step starts the background task."""
         if past.chunks is None:
             past.begin(self.archive().chunks, horizon, self._past_events())
             if not past.prepared:
@@ -127,40 +127,36 @@ class RecallExecutor:
             past.extend(events, horizon, self._past_events())
 
     def _past_events(self) -> PastEvents:
-        found = self.archive().past
-        assert found is not None
-        return found
+        past = self.archive().past
+        assert past is not None
+        return past
 
-    def hear(self, said: Sequence[RecallControl]) -> None:
-        """What users say of events; who is not known any more has nothing to hear."""
-        act = {
-            "cancel": self.scheduler.cancel,
-            "accelerate": self.scheduler.accelerate,
-            "continue": self.scheduler.continue_,
-        }
-        for command in said:
-            act[command.action](command.event, self.now())
+    def apply(self, commands: Sequence[RecallControl]) -> None:
+        """Apply commands of users. Those for events that are closed already change nothing."""
+        scheduler = self.scheduler
+        actions = {"cancel": scheduler.cancel, "accelerate": scheduler.accelerate, "continue": scheduler.continue_}
+        for command in commands:
+            actions[command.action](command.event, self.now())
 
     def turn(self, wake: bool = False) -> pa.Table | None:
-        """Let the next set of events read the next span of history; None if none is ready, or history is being read.
+        """Let the next set of events read its next chunk; None if none is ready, or history is being read.
 
-        `wake`: those that wait for somebody who asks for more need not."""
+        `wake`: suspended events go on."""
         if wake:
-            self.hear(
-                [RecallControl("continue", task.event) for task in self.scheduler.tasks() if task.state == SUSPENDED]
-            )
+            waiting = [task.event for task in self.scheduler.tasks() if task.state == SUSPENDED]
+            self.apply([RecallControl("continue", event) for event in waiting])
         self.scheduler.drop_overdue(self.now())
-        made = None
-        # Similar events are looked for among those that are there.
-        waits = self.past is None and self.later is not None and self.beside.is_awaited()
-        chosen = None if waits else self.scheduler.choose(EVENTS_AT_ONCE, self.beside.tasks())
+        rows = None
+        # RECALL SIMILAR does not wait: it searches the past events that have been read.
+        waits = self.past is None and self.later is not None and self.reads.is_awaited()
+        chosen = None if waits else self.scheduler.choose(EVENTS_AT_ONCE, self.reads.tasks())
         if chosen is not None:
-            made = self._read(chosen) if chosen.plan != NO_COHORT else self._read_past(chosen)
+            rows = self._read(chosen) if chosen.plan != NO_COHORT else self._read_past(chosen)
         self._clear()
-        return made
+        return rows
 
     def _read(self, chosen: TaskSet) -> pa.Table | None:
-        """The revisions of events that read the next span of history; None if that is done beside."""
+        """The revisions of events that read their next chunk; None if it is read in the background."""
         cohort = self.cohorts[chosen.plan]
         place = {number: row for row, number in enumerate(cohort.tasks)}
         rows = np.array([place[task.number] for task in chosen.tasks])
@@ -173,28 +169,25 @@ class RecallExecutor:
         chunk, last = span
         cohort.progress.history = self._history(chunk, last)
         if self.past is None:
-            history = self.beside.history(cohort.progress, chosen, chunk, last, mask, self.later)
+            history = self.reads.history(cohort.progress, chosen, chunk, last, mask, self.later)
             if history is None:
                 self.scheduler.put_back(chosen)
                 return None
             cohort.progress.history = history
         now, every = self.now(), self.node.pace.report_every or 0
         quiet = now - cohort.reported < every
-        # What is known when an event begins to wait for somebody is told to them.
+        # An event that is suspended next is reported before.
         quiet[[place[task.number] for task in chosen.tasks if task.pauses_next]] = False
-        made = cohort.progress.read(chunk, last, mask, quiet)
+        revisions = cohort.progress.read(chunk, last, mask, quiet)
         cohort.reported[mask & ~quiet] = now
         results = np.bincount(cohort.progress.found_for, minlength=len(cohort.tasks))
-        numbers = [cohort.tasks[row] for row in rows]
-        done = [n for n, row in zip(numbers, rows, strict=True) if cohort.progress.done[row]]
-        self.scheduler.completed(
-            chosen, {n: int(results[row]) for n, row in zip(numbers, rows, strict=True)}, done, self.now()
-        )
-        return made
+        done = [cohort.tasks[row] for row in rows if cohort.progress.done[row]]
+        self.scheduler.completed(chosen, {cohort.tasks[row]: int(results[row]) for row in rows}, done, self.now())
+        return revisions
 
     def _span(self, cohort: Cohort, chosen: TaskSet, covered: Ints) -> tuple[Chunk, bool] | None:
-        """What events read next, and whether it is the last; past events as far back are there then. None while these
-        are being computed."""
+        """The next chunk of events, and whether it is the last, once past events as far back are there; None while
+        these are being computed."""
         past = self.past
         if past is None or not all(isinstance(recall, Similar) for recall in self.node.recalls):
             chunk, last = cohort.chunks[chosen.unit], chosen.unit >= len(cohort.chunks) - 1
@@ -208,7 +201,7 @@ class RecallExecutor:
         return Chunk(past.low, EVER), past.complete
 
     def _ahead(self, name: tuple[Any, ...], work: Callable[[], list[Computed]]) -> list[Computed] | None:
-        return self.beside.found(name, work, self.later)
+        return self.reads.result(name, work, self.later)
 
     def _history(self, chunk: Chunk, last: bool) -> History:
         history, past = self.archive().history, self.past
@@ -218,13 +211,12 @@ class RecallExecutor:
         return replace(history, similar=lambda similar, events, _: past.similar_rows(similar, events, low, archive))
 
     def _read_past(self, chosen: TaskSet) -> pa.Table | None:
-        """A chunk of past events, or a part of a sample, of which nobody is told; it may be there already, for an event
-        that needed it."""
+        """Read a chunk of past events, or a part of a sample; there are no rows. An event may have read it already."""
         assert self.past is not None
         before = self.past.count
         if not self.past.prepared:
             self.past.prepare(self._past_events(), self._ahead)
-        if self.beside.reading is not None:
+        if self.reads.reading is not None:
             self.scheduler.put_back(chosen)
             return None
         (task,) = chosen.tasks
@@ -233,7 +225,7 @@ class RecallExecutor:
         return schema_of(self.node.columns, self.node.order).empty_table()
 
     def end(self) -> None:
-        """No more events will come: past ones are computed only for those that are open."""
+        """End of input: past events are computed only for open events."""
         self.scheduler.cancel(PAST_EVENTS, self.now(), OURS)
 
     @property
@@ -242,32 +234,31 @@ class RecallExecutor:
 
     @property
     def oldest(self) -> int | None:
-        """The time of the oldest event that is open: waiting for its turn, or for somebody who asks for more."""
+        """The time of the oldest open event: ready or suspended."""
         times, _ = self._open()
         return int(times.min()) if len(times) else None
 
     def _open(self) -> tuple[Ints, Ints]:
         """Times and sequence numbers of the open events."""
         still = {task.number for task in self.scheduler.tasks() if not task.has_ended}
-        found = [np.zeros((2, 0), np.int64)]
+        places = [np.zeros((2, 0), np.int64)]
         for cohort in self.cohorts.values():
             rows = [row for row, number in enumerate(cohort.tasks) if number in still]
-            found.append(np.stack([cohort.progress.events[name].to_numpy()[rows] for name in (TIME, SEQ)]))
-        times, numbers = np.concatenate(found, axis=1)
+            places.append(np.stack([cohort.progress.events[name].to_numpy()[rows] for name in (TIME, SEQ)]))
+        times, numbers = np.concatenate(places, axis=1)
         return times, numbers
 
     def _clear(self) -> None:
-        """Let go of cohorts of which nothing is open."""
+        """Remove cohorts without open events."""
         open_plans = {task.plan for task in self.scheduler.tasks() if not task.has_ended}
         self.cohorts = {number: cohort for number, cohort in self.cohorts.items() if number in open_plans}
-        kept = {number for cohort in self.cohorts.values() for number in cohort.tasks}
-        if not kept:
+        if not any(cohort.tasks for cohort in self.cohorts.values()):
             self.scheduler.forget_ended()
 
     # -- between two steps -----------------------------------------------------------------------------
 
     def state(self, reached: int = NEVER) -> State:
-        """`reached`: up to which time all rows have been made."""
+        """`reached`: up to which time all rows are emitted."""
         about: dict[str, Any] = {
             "scheduler": self.scheduler.as_values(),
             "cohorts": {str(number): cohort.as_values() for number, cohort in self.cohorts.items()},
@@ -303,8 +294,8 @@ class RecallExecutor:
 
 
 class Outlook(NamedTuple):
-    """What a state says of its open recalls: so many are ready, so many suspended, when the first is given up, and the
-    sequence number of the first that came late within the time up to which all rows had been made."""
+    """The open recalls of a state: how many are ready and suspended, when the first is dropped, and the sequence number
+    of the first that is late within the time up to which all rows are emitted."""
 
     ready: int
     suspended: int
@@ -327,10 +318,10 @@ def recalls_of(state: State) -> list[OpenRecall]:
         return []
     about = json.loads(state.tables["about"]["json"][0].as_py())
     still = {t.number: t for t in Scheduler.from_values(about["scheduler"]).tasks() if not t.has_ended}
-    found: list[OpenRecall] = []
+    recalls: list[OpenRecall] = []
     if "past" in about:
         past = about["past"]
-        found += [
+        recalls += [
             OpenRecall(t, len(past["units"]), past["low"], past["high"]) for t in still.values() if t.plan == NO_COHORT
         ]
     for number, content in about["cohorts"].items():
@@ -339,10 +330,10 @@ def recalls_of(state: State) -> list[OpenRecall]:
         begins = np.minimum(np.maximum(covered, content["asked"]), at)
         chunks = len(content["units"])
         rows = [(row, still[n]) for row, n in enumerate(content["tasks"]) if n in still]
-        found += [OpenRecall(task, chunks, int(begins[row]), int(at[row])) for row, task in rows]
-    return sorted(found, key=lambda one: one.task.number)
+        recalls += [OpenRecall(task, chunks, int(begins[row]), int(at[row])) for row, task in rows]
+    return sorted(recalls, key=lambda one: one.task.number)
 
 
 def has_tasks(state: State) -> bool:
-    """Whether events are open, or anything goes on in the background."""
+    """Whether events are open, or a background task is."""
     return state.numbers[OPEN] > 0 or len(state.tables) > 1

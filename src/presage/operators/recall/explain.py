@@ -1,4 +1,4 @@
-"""EXPLAIN of a Recall node: how history is read, how answers are made, which equalities tie events to it."""
+"""EXPLAIN of a Recall node: how history is read, how answers are computed, which equalities tie events to it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Callable
 from presage.model.time import format_duration
 from presage.operators.recall.history_chunks import CHUNK_ROWS, GROWTH, SMALL_CHUNKS
 from presage.operators.recall.nodes import Recall, Recalled, Select, Similar
+from presage.operators.recall.retained import Retained, held_in
 from presage.plan.display import show
 from presage.plan.explain import Report
 from presage.plan.expr import Comparison, Expr, conjuncts
 from presage.plan.nodes import Node, RelationScan
-from presage.plan.retained import Retained, held_in
 
 INDENT = "  "
 
 
 def describe_recall(node: Recall) -> Report:
-    told = "the last revision alone" if node.final else "a revision for each chunk"
-    lines = [f"kernel  history, chunk by chunk, newest first; {told}"]
+    revisions = "the last revision alone" if node.final else "a revision for each chunk"
+    lines = [f"kernel  history, chunk by chunk, newest first; {revisions}"]
     growing = f"from the {SMALL_CHUNKS + 1}th on {GROWTH} times the one before"
     sizes = f"about {CHUNK_ROWS:,} rows each (rows_per_chunk); {growing}"
-    said = [f"chunks: {sizes}", *(line for recall in node.recalls for line in _lines(recall, node))]
+    details = [f"chunks: {sizes}", *(line for recall in node.recalls for line in _lines(recall, node))]
     met = zip(node.present, node.on, strict=True)
-    said += [f"each revision meets {_met(each)}, as of the moment it is made, on {show(on)}" for each, on in met]
+    details += [f"each revision meets {_met(each)}, as of the moment it is made, on {show(on)}" for each, on in met]
     warnings = tuple(
         f"RECALL '{recall.alias}': no equality ties the event to '{alias}': every event meets every row of its span; "
         f"add a condition such as {alias}.x = {_event_of(node)}x"
@@ -31,26 +31,22 @@ def describe_recall(node: Recall) -> Report:
         for select in recall.select.selects()
         for alias in untied(select)
     )
+    unbounded = "a stream of the present without a window keeps every event; give it one, for example #time(1 hour)"
+    warnings += tuple(unbounded for each in node.present if isinstance(each, Retained) and not each.bounded)
+    states = [
+        "recall: of each event what was found so far, and the rows that were told last" + _kept(node),
+        *_held(node),
+    ]
     return Report(
-        "\n".join([*lines, *(INDENT * 4 + line for line in said)]),
+        "\n".join([*lines, *(INDENT * 4 + line for line in details)]),
         "recall: a Spark job for each chunk and RECALL, over all events together; answers meet on the driver",
-        "\n".join(
-            [
-                "recall: of each event what was found so far, and the rows that were told last" + _kept(node),
-                *_held(node),
-            ]
-        ),
-        warnings
-        + tuple(
-            "a stream of the present without a window keeps every event; give it one, for example #time(1 hour)"
-            for each in node.present
-            if isinstance(each, Retained) and not each.bounded
-        ),
+        "\n".join(states),
+        warnings,
     )
 
 
 def _met(node: Node) -> str:
-    """What a revision meets, in words."""
+    """What a revision is joined with, in words."""
     if isinstance(node, RelationScan):
         return f"relation {node.relation}"
     assert isinstance(node, Retained)
@@ -58,26 +54,26 @@ def _met(node: Node) -> str:
 
 
 def _held(node: Recall) -> list[str]:
-    """What is kept of streams that a revision meets."""
+    """The state of streams that a revision is joined with."""
     windows = [each for each in node.present if isinstance(each, Retained)]
     return [f"recall: {held_in(each)}{'' if each.bounded else ', grows for ever'}" for each in windows]
 
 
 def _plain(node: Recall) -> list[Recalled]:
-    """Its plain RECALLs, also those inside of contexts."""
+    """The plain RECALLs, with those inside of contexts."""
     inside = [one for r in node.recalls if isinstance(r, Similar) for select in r.selects() for one in select.recalled]
     return list(dict.fromkeys([*(r for r in node.recalls if isinstance(r, Recalled)), *inside]))
 
 
 def _kept(node: Recall) -> str:
     similar = any(isinstance(recall, Similar) for recall in node.recalls)
-    return "; of a standing statement all past events that it has computed, with their contexts" if similar else ""
+    return "; of a deployed statement all past events that it has computed, with their contexts" if similar else ""
 
 
 def _lines(recall: Recalled | Similar, node: Recall) -> list[str]:
     if isinstance(recall, Similar):
         back = f"the last {format_duration(recall.last)}" if recall.last is not None else "all history"
-        how = "a query compares them at once; a standing statement with those computed so far, which it keeps"
+        how = "a query compares them at once; a deployed statement with those computed so far, which it keeps"
         lines = [f"{recall.alias}: past events of {back}, by their contexts, on the driver; {how}"]
         used = dict.fromkeys(one for select in recall.selects() for one in select.recalled)
         return lines + [
@@ -100,13 +96,13 @@ def _joined(recall: Recalled) -> str:
 
 
 def equalities(select: Select) -> list[Expr]:
-    """Conditions by which rows of history are found for an event: a term of each side, and they are equal."""
+    """Equalities between a term of the event and a term of history."""
     conditions = [*conjuncts(select.where), *(c for source in select.sources for c in conjuncts(source.on))]
     return [c for c in conditions if isinstance(c, Comparison) and c.op == "=" and _between(c, select.parameters)]
 
 
 def untied(select: Select) -> list[str]:
-    """Streams of a select whose rows are not found by equality: with the event, or with a source that is."""
+    """Streams of a select without an equality to the event, or to a source that has one."""
     conditions = [*conjuncts(select.where), *(c for source in select.sources for c in conjuncts(source.on))]
     pairs = [c for c in conditions if isinstance(c, Comparison) and c.op == "="]
     known = set(select.parameters)

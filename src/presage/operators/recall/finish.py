@@ -1,7 +1,6 @@
-"""Values of merged aggregates; of a history that is covered in part, extrapolated values.
+"""Values of merged aggregates; extrapolated, where history is covered in part.
 
-As Spark has them: over no value all but count are null, stddev is of a sample and null below two values, NaN is
-greatest. A sum of LONG that leaves its range is an error and never wraps.
+Values are as in Spark; NaN is the greatest. A LONG that leaves its range is an error and never wraps.
 """
 
 from __future__ import annotations
@@ -12,20 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.columns import HIGH_BITS, LOW_MASK, column
+from presage.arrays.columns import column
 from presage.arrays.exact_sums import rounded
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import PresageError, error
-from presage.functions.aggregates import aggregate_named
 from presage.functions.aggregates.parts import COUNT, EXACT, HIGH, LOW
+from presage.functions.aggregates.sums import as_long, carried, overflows
 from presage.operators.recall.partial import Aggregate, whole_numbers
 
-MOST_HIGH = 1 << 31  # a LONG is high * 2**32 + low with high in [-2**31, 2**31)
-BEYOND = 2.0**63  # the least double that no LONG reaches
+LONG_LIMIT = 2.0**63  # the least double above every LONG
 
 
 def scale_factors(requested: Ints, covered: Ints) -> Floats:
-    """Requested span / covered span of each row: 1 where all is covered, and where nothing is yet."""
+    """Requested span / covered span of each row: 1 where all is covered, or nothing."""
     partial = (covered > 0) & (covered < requested)
     return np.where(partial, requested / np.where(partial, covered, 1), 1.0)
 
@@ -35,10 +33,11 @@ def finish(
 ) -> pa.Table:
     """The keys and a column for each aggregate. `factors` of each row scale counts and sums, which keep their types:
     those of LONG are rounded to the nearest, halves to the even one."""
-    made = {name: parts.column(name) for name in keys}
+    columns = {name: parts.column(name) for name in keys}
     for aggregate in aggregates:
-        made[aggregate.output] = _value(aggregate, parts, factors)
-    return pa.table(made)
+        found = {kind: column(parts, aggregate.column(kind)) for kind in aggregate.kinds}
+        columns[aggregate.output] = aggregate.definition.finish(Merged(aggregate, found, factors))
+    return pa.table(columns)
 
 
 @dataclass(frozen=True)
@@ -58,14 +57,14 @@ class Merged:
         return whole_numbers(self.found[COUNT])
 
     def halves(self) -> tuple[Ints, Ints]:
-        return _halves(self.found)
+        return carried(whole_numbers(self.found[HIGH]), whole_numbers(self.found[LOW]))
 
     def whole(self) -> Ints:
-        """A sum of whole numbers; an error where it leaves the range of LONG."""
+        """A sum of whole numbers; an error if it leaves the range of LONG."""
         high, low = self.halves()
-        if _outside(high).any():
+        if overflows(high).any():
             raise overflow(self.aggregate)
-        return (high << HIGH_BITS) + low
+        return as_long(high, low)
 
     def exact(self) -> Floats:
         return rounded(self.found[EXACT])
@@ -74,37 +73,23 @@ class Merged:
         return values if self.factors is None else scaled(self.aggregate, values, self.factors)
 
 
-def _value(aggregate: Aggregate, parts: pa.Table, factors: Floats | None) -> pa.Array:
-    found = {kind: column(parts, aggregate.column(kind)) for kind in aggregate.kinds}
-    return aggregate_named(aggregate.function).finish(Merged(aggregate, found, factors))
-
-
-def _halves(found: Mapping[str, pa.Array]) -> tuple[Ints, Ints]:
-    high, low = whole_numbers(found[HIGH]), whole_numbers(found[LOW])
-    return high + (low >> HIGH_BITS), low & LOW_MASK
-
-
-def beyond(aggregate: Aggregate, parts: pa.Table) -> Bools:
+def overflowing(aggregate: Aggregate, parts: pa.Table) -> Bools:
     """Where a sum of whole numbers leaves the range of LONG."""
-    high, _ = _halves({kind: column(parts, aggregate.column(kind)) for kind in (HIGH, LOW)})
-    return _outside(high)
-
-
-def _outside(high: Ints) -> Bools:
-    return (high >= MOST_HIGH) | (high < -MOST_HIGH)
+    halves = (whole_numbers(column(parts, aggregate.column(kind))) for kind in (HIGH, LOW))
+    return overflows(carried(*halves)[0])
 
 
 def scaled(aggregate: Aggregate, values: Ints, factors: Floats) -> Ints:
     """Whole numbers times factors; where a factor is 1 the number itself: a double does not hold every LONG."""
-    as_it_is = factors == 1.0
-    made = np.rint(np.where(as_it_is, 0.0, values * factors))
-    if np.any(np.abs(made) >= BEYOND):
+    unscaled = factors == 1.0
+    products = np.rint(np.where(unscaled, 0.0, values * factors))
+    if np.any(np.abs(products) >= LONG_LIMIT):
         raise overflow(aggregate)
-    return np.where(as_it_is, values, made.astype(np.int64))
+    return np.where(unscaled, values, products.astype(np.int64))
 
 
 def overflow(aggregate: Aggregate) -> PresageError:
     """The error of a whole number that leaves the range of LONG."""
     shown = aggregate.shown or aggregate.output
-    fix = f"add up doubles: sum(CAST({shown} AS DOUBLE))" if aggregate.function == "sum" else "recall a shorter span"
+    fix = aggregate.definition.overflow_fix(shown)
     return error("ARITHMETIC_OVERFLOW", what=f"{aggregate.function}({shown})", type="LONG", fix=fix)

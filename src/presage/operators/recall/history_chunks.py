@@ -1,7 +1,7 @@
 """Chunks of history: the spans of time that a recall reads, newest first (Moirae, section 4.3).
 
-Within a file the rows are taken to be spread evenly over its span of time. The sums are in integers of 2**-64 rows, so
-that a file leaves nothing behind where it ends and the cuts are the same everywhere.
+The rows of a file are assumed to be spread evenly over its span of time. Sums are integers of 2**-64 rows, so that a
+file adds exactly nothing after its end and the cuts are the same everywhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from presage.errors import error
 CHUNK_ROWS = 500_000
 SMALL_CHUNKS = 5
 GROWTH = 2
-# Where others wait while a chunk is read, it grows to this many times the first at most.
+# In a deployed statement other events wait while a chunk is read: it is at most so many times the first.
 MOST_GROWTH = 8
 ROW = 1 << 64
 
@@ -36,16 +36,16 @@ def history_chunks(
     growth: int = GROWTH,
     most_rows: int | None = None,
 ) -> list[Chunk]:
-    """Chunks that hold every event exactly once. `files`: (first time, last time, rows), of one stream or several.
+    """Chunks that have every event exactly once. `files`: (first time, last time, rows), of one stream or several.
 
-    `small_chunks` chunks of about `chunk_rows` each, so that first answers come soon; then each is `growth` times
-    the one before, so that long histories need few chunks. A chunk has between a half and one and a half of its size
-    where a microsecond holds no more than that; the oldest may be smaller. Within these bounds it is cut where the
-    fewest rows are in files that lie on both sides and must be read twice. `most_rows`: no chunk grows beyond that.
+    `small_chunks` chunks of about `chunk_rows` each, so that first answers are early; then each is `growth` times the
+    one before, so that long histories need few chunks. A chunk has between a half and one and a half of its size if no
+    microsecond has more rows than that; the oldest may be smaller. Within these bounds it is cut where the fewest rows
+    are in files on both sides, which are read twice. `most_rows`: no chunk grows beyond that.
     """
     if min(chunk_rows, small_chunks, growth) < 1:
-        found = (chunk_rows, small_chunks, growth)
-        raise error("BAD_VALUE", what="the size, number or growth of units", found=found, expected="at least 1")
+        sizes = (chunk_rows, small_chunks, growth)
+        raise error("BAD_VALUE", what="the size, number or growth of chunks", found=sizes, expected="at least 1")
     history = RowsByTime([file for file in files if file[2] > 0])
     chunks: list[Chunk] = []
     high = history.end
@@ -60,7 +60,7 @@ def history_chunks(
 
 
 class RowsByTime:
-    """Rows before each border of a file, and what may be cut where."""
+    """The number of rows by time, from the borders of files."""
 
     def __init__(self, files: list[tuple[int, int, int]]) -> None:
         slope: dict[int, int] = defaultdict(int)
@@ -74,7 +74,7 @@ class RowsByTime:
             ends[last + 1] += rows
         self.borders = borders = sorted(slope)
         self.start, self.end = (borders[0], borders[-1]) if borders else (0, 0)
-        # Of the stretch after each border: rows in a microsecond, and rows of the files that it lies in.
+        # Of the stretch after each border: rows in a microsecond, and rows of the files that cover it.
         self.slopes = list(accumulate(slope[border] for border in borders))
         self.inside = list(accumulate(begins[border] - ends[border] for border in borders))
         steps = [(after - border) * each for (border, after), each in zip(pairwise(borders), self.slopes, strict=False)]
@@ -88,7 +88,7 @@ class RowsByTime:
         if rows <= size + size // 2:
             return self.start
         wanted = rows - size
-        # Inside a file, as near as microseconds allow; a microsecond with very many rows may be far from near.
+        # Inside a file, as near as microseconds allow, which is not near if a microsecond has very many rows.
         time = self.time_of(wanted)
         choices = [min((abs(self.rows_before(t) - wanted), t) for t in (time, time + 1) if t < high)]
         least, most = wanted - size // 2, wanted + size // 2
@@ -96,7 +96,7 @@ class RowsByTime:
             if self.borders[i] < high:
                 choices.append((abs(self.before[i] - wanted), self.borders[i]))
         chosen = min(choices, key=lambda choice: (self._divided_at(choice[1]), *choice))[1]
-        # What lies empty before the cut counts as read.
+        # An empty stretch before the cut counts as read.
         i = self._stretch(chosen)
         return self.borders[i - 1] if i and self.borders[i] == chosen and not self.inside[i - 1] else chosen
 
@@ -108,7 +108,7 @@ class RowsByTime:
         return self.before[i] + (time - self.borders[i]) * self.slopes[i]
 
     def time_of(self, rows: int) -> int:
-        """The last microsecond before which there are no more than so many rows."""
+        """The last microsecond with no more than so many rows before it."""
         i = max(bisect_left(self.before, rows) - 1, 0)
         return self.borders[i] + (rows - self.before[i]) // self.slopes[i]
 

@@ -1,4 +1,4 @@
-"""The left join of events with the rows that their RECALLs found."""
+"""The left join of events with the rows of their RECALLs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from presage.operators.recall.nodes import Recalled, Similar
 from presage.operators.recall.questions import EVENT, EVER, Questions, counted_out, questions
 from presage.plan.nodes import TIME
 
-# Answers to questions over a span, beside the number of the question in EVENT: groups `_g…` and aggregates `_a…` or, in
+# Answers to questions over a span, with the number of the question in EVENT: groups `_g…` and aggregates `_a…` or, in
 # parts (True), their partial columns; without groups, outputs and terms of the order.
 Ask = Callable[[Recalled, Questions, Chunk, bool], pa.Table]
-# The event that a row is of.
+# The event of a row.
 OWNER = "_owner"
 
 
 def join_recalls(recalls: Sequence[Recalled], events: pa.Table, ask: Ask, evaluator: Evaluator) -> pa.Table:
-    """The events, each as often as its recalls have rows over all of its history, beside these rows, or nulls; OWNER
-    is the event of each, which rises. Each recall is asked once, for all of them."""
+    """The events, joined with the rows of recalls over all of their history, or nulls; OWNER is the event of each,
+    ascending. Each recall runs once, for all events."""
     current = events.append_column(OWNER, pa.array(np.arange(events.num_rows)))
     for recall in recalls:
         select, at = recall.select, current[TIME].to_numpy()
@@ -44,19 +44,19 @@ def join_recalls(recalls: Sequence[Recalled], events: pa.Table, ask: Ask, evalua
 
 
 def with_columns(recall: Recalled | Similar, current: pa.Table, wanted: Ints, rows: pa.Table, keys: Ints) -> pa.Table:
-    """Each row of `current` beside all `rows` whose key is the one that it wants; beside nulls if there are none."""
+    """The left join of `current` with `rows`, by the keys `wanted` and `keys`."""
     left, right = left_join(wanted, keys)
-    made = current.take(pa.array(left))
+    joined = current.take(pa.array(left))
     there = pa.array(right, mask=right < 0)
     for column in recall.columns:
         values = one_array(rows[column.name])
         taken = values.take(there) if len(values) else pa.nulls(len(left), to_arrow(column.type))
-        made = made.append_column(column.name, taken)
-    return made
+        joined = joined.append_column(column.name, taken)
+    return joined
 
 
 def left_join(left: Ints, right: Ints) -> tuple[Ints, Ints]:
-    """Pairs of places whose keys are equal, in the order of both; -1 for a left one without any."""
+    """Pairs of places with equal keys, in the order of both; -1 for a left one without a partner."""
     order = np.argsort(right, kind="stable")
     first = np.searchsorted(right[order], left, side="left")
     counts = np.searchsorted(right[order], left, side="right") - first

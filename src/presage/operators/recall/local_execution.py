@@ -1,8 +1,7 @@
-"""Local execution of a select over a small span of history, in this process.
+"""Local execution of a select over a small chunk of history, in this process.
 
-A job of Spark's takes longer to plan than a chunk takes to read, and the first answer should come at once. Only the
-plain cases are done here, one stream or none and terms that can be computed on Arrow; all else, and large spans, go to
-Spark.
+Spark takes longer to plan a job than a chunk takes to read, and the first answer should be early. Only plain selects
+run locally: one stream or none, and terms that can be evaluated on Arrow. Others, and large chunks, run on Spark.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Ints
 from presage.columnar.evaluate import Evaluator, supports
 from presage.columnar.vectors import one_array
-from presage.execution.steps import Book, StepContext, run
+from presage.execution.steps import OperatorStates, StepContext, run
 from presage.operators.recall.answers import ARRIVED, WHEN
 from presage.operators.recall.kernel.store import rows_before
 from presage.operators.recall.nodes import Select
@@ -29,25 +28,25 @@ from presage.plan.nodes import SEQ, TIME, Filter, Node, Project, Scan
 from presage.storage import FileSet
 from presage.storage.event_reader import read_events
 
-# Events that are looked at here, and pairs of an event and a question, at most.
+# The most events that are read locally, and the most pairs of an event and a question.
 MOST_ROWS, MOST_PAIRS = 4_000_000, 8_000_000
 
 
 @dataclass(frozen=True)
 class Plain:
-    """A select that can be asked here: what is asked of rows alone, by which terms rows and questions are tied, and
-    what is asked of both."""
+    """A select that can run locally: conditions on rows alone, equalities of rows and questions, and conditions on
+    both."""
 
     node: Node
     own: tuple[Expr, ...]
     ties: tuple[tuple[Expr, Expr], ...]  # of the row, of the question
     both: tuple[Expr, ...]
-    window: int | None  # how far before the end of its span a question looks
+    window: int | None  # only rows so far before the end of a question's span
 
 
 def plain_select(select: Select, nodes: Sequence[Node]) -> Plain | None:
-    """The select, if it is of the plain case."""
-    if len(select.sources) != 1 or not select.sources[0].is_stream or select.asked or select.windows:
+    """The select, if it can run locally."""
+    if len(select.sources) != 1 or not select.sources[0].is_stream or select.subqueries or select.windows:
         return None
     source = select.sources[0]
     assert source.number is not None
@@ -69,7 +68,7 @@ def plain_select(select: Select, nodes: Sequence[Node]) -> Plain | None:
 
 
 def is_plain(node: Node) -> bool:
-    """Whether the rows of a stream can be computed here."""
+    """Whether the rows of a stream can be computed locally."""
     simple = all(isinstance(part, Scan | Filter | Project) for part in node.walk())
     return simple and _computed([e for part in node.walk() for e in part.expressions()])
 
@@ -79,7 +78,7 @@ def _computed(exprs: Sequence[Expr]) -> bool:
 
 
 def _tie(part: Expr, parameters: frozenset[str]) -> tuple[Expr, Expr] | None:
-    """Both sides of an equality of which one speaks of the row and the other of the event."""
+    """Both sides of an equality between the row and the event."""
     if not isinstance(part, Comparison) or part.op != "=" or part.left.type != part.right.type:
         return None
     for row, event in ((part.left, part.right), (part.right, part.left)):
@@ -91,7 +90,7 @@ def _tie(part: Expr, parameters: frozenset[str]) -> tuple[Expr, Expr] | None:
 def ask_here(
     select: Select, plain: Plain, files: FileSet, asked: Questions, aggregates: Sequence[Aggregate] | None
 ) -> pa.Table | None:
-    """Answers as `progress.Ask` gives them; None where there is too much to do. `aggregates`: in parts."""
+    """Answers as of `left_join.Ask`; None if there are too many rows. `aggregates`: for answers in parts."""
     if files.rows > MOST_ROWS:
         return None
     evaluator = Evaluator({})
@@ -114,14 +113,9 @@ def ask_here(
 
 
 def ask_event(select: Select, asked: Questions) -> pa.Table | None:
-    """Answers of a select that speaks of the event alone; None if it does not, or cannot be computed here."""
-    if (
-        select.sources
-        or select.asked
-        or select.grouped
-        or select.windows
-        or not _computed(list(select.own_expressions()))
-    ):
+    """Answers of a select over the event alone; None if it is not, or cannot run locally."""
+    others = select.sources or select.subqueries or select.grouped or select.windows
+    if others or not _computed(list(select.own_expressions())):
         return None
     evaluator, rows = Evaluator({}), asked.table
     if select.where is not None:
@@ -132,7 +126,7 @@ def ask_event(select: Select, asked: Questions) -> pa.Table | None:
 
 
 def rows_here(node: Node, files: FileSet, evaluator: Evaluator) -> pa.Table:
-    """The events of the files, as the select's source has them."""
+    """The events of the files, as rows of the select's source."""
     (scan,) = (part for part in node.walk() if isinstance(part, Scan))
     read = read_events(files, scan.attributes)
     named = {TIME: read[TIME], SEQ: read[SEQ]}
@@ -143,30 +137,30 @@ def rows_here(node: Node, files: FileSet, evaluator: Evaluator) -> pa.Table:
         relations={},
         operators={},
         places={id(part): number for number, part in enumerate(node.walk())},
-        book=Book(),
-        clock=0,
-        inner_clock=0,
+        states=OperatorStates(),
+        watermark=0,
+        inner_watermark=0,
     )
     return run(node, context).table
 
 
 def _pairs(plain: Plain, rows: pa.Table, asked: Questions, evaluator: Evaluator) -> tuple[pa.Table, Ints, Ints] | None:
-    """Rows, and pairs of a question and a row in its span of time whose ties are equal; None if they are too many."""
-    known, asking = np.ones(rows.num_rows, np.bool_), np.ones(asked.count, np.bool_)
+    """Rows, and pairs of a question and a row in its span with equal ties; None if there are too many."""
+    matching, asking = np.ones(rows.num_rows, np.bool_), np.ones(asked.count, np.bool_)
     codes = np.zeros(rows.num_rows + asked.count, np.int64)
     if plain.ties:
         wanted = evaluator.columns([event for _, event in plain.ties], asked.table)
         first = plain.ties[0][0]
         if isinstance(first, ColumnRef) and not pa.types.is_floating(wanted[0].type):
-            # Most rows are of others: they go before anything is computed of them.
+            # Most rows match no question: filter them before anything is computed.
             rows = rows.filter(pc.is_in(rows[first.name], value_set=wanted[0].drop_null()))
         found = evaluator.columns([row for row, _ in plain.ties], rows)
         codes, _ = equality_codes(
             [pa.chunked_array([f, w], f.type) for f, w in zip(found, wanted, strict=True)], rows.num_rows + asked.count
         )
-        known = np.logical_and.reduce([f.is_valid().to_numpy(zero_copy_only=False) for f in found])
+        matching = np.logical_and.reduce([f.is_valid().to_numpy(zero_copy_only=False) for f in found])
         asking = np.logical_and.reduce([w.is_valid().to_numpy(zero_copy_only=False) for w in wanted])
-    places, at = np.flatnonzero(known), rows[TIME].to_numpy()
+    places, at = np.flatnonzero(matching), rows[TIME].to_numpy()
     own, others = codes[: rows.num_rows], codes[rows.num_rows :]
     order = places[np.lexsort((at[places], own[places]))]
     low, high = asked.table[LOW].to_numpy(), asked.table[HIGH].to_numpy()

@@ -1,4 +1,4 @@
-"""The plan of history: bound selects, and the node in which events meet them."""
+"""Plan nodes of RECALL: bound selects over history, and the node that joins events with them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from presage.model.time import format_duration
 from presage.model.types import BOOLEAN, LONG, STRING, TIMESTAMP, DataType
 from presage.plan.display import show, show_named
 from presage.plan.expr import AggregateCall, ColumnRef, Expr
-from presage.plan.nodes import Field, Named, Node, RelationScan
+from presage.plan.nodes import Field, Named, Node
 
-# What a row says beside the user's columns.
+# Columns of a row after the user's columns.
 EVENT_ID, COVERED_FROM, COVERED_TO = "event_id", "covered_from", "covered_to"
 REVISION, CHANGE, EXTRAPOLATED = "revision", "change", "extrapolated"
-SAID = (
-    Field(EVENT_ID, STRING),
-    Field(COVERED_FROM, TIMESTAMP),
-    Field(COVERED_TO, TIMESTAMP),
-    Field(REVISION, LONG),
-    Field(CHANGE, STRING),
-    Field(EXTRAPOLATED, BOOLEAN),
+REVISION_COLUMNS = (
+    *(Field(EVENT_ID, STRING), Field(COVERED_FROM, TIMESTAMP), Field(COVERED_TO, TIMESTAMP)),
+    *(Field(REVISION, LONG), Field(CHANGE, STRING), Field(EXTRAPOLATED, BOOLEAN)),
 )
 # Values of CHANGE.
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
@@ -31,7 +27,7 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 class Source:
     """An item of a select's FROM: a stream or relation by its number among the node's `histories`, or a select.
 
-    `window`: only events so many microseconds before the event, and those of its own time."""
+    `window`: only events up to so many microseconds before the event, and those of its own time."""
 
     alias: str
     number: int | None = None
@@ -47,9 +43,9 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A select inside of a term: its only value, whether it has rows, or whether `operand` is among its values. Its
-    answer stands in the column `name`. `late`: it is asked beside groups, not beside rows."""
+class Subquery:
+    """A select inside of a term: its only value, whether it has rows, or whether `operand` is among its values. The
+    answer is in the column `name`. `late`: it is joined to groups, not to rows."""
 
     name: str
     kind: str  # value, exists, among
@@ -73,7 +69,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Windowed:
-    """`function(args) OVER (PARTITION BY partition ORDER BY sort)`, in the column `name` of each row. Of an aggregate,
+    """`function(args) OVER (PARTITION BY partition ORDER BY sort)`, in the column `name` of each row. For an aggregate,
     `args` is the call."""
 
     name: str
@@ -87,15 +83,15 @@ class Windowed:
 
 @dataclass(frozen=True)
 class Select:
-    """A SELECT over history, bound. Conditions and terms may name columns of the event.
+    """A bound SELECT over history. Conditions and terms may name columns of the event.
 
-    With `calls` or `groups` its rows are groups: `having`, `outputs` and `sort` then speak of columns `_g…` and `_a…`.
-    `recalled`: of a CONTEXT, what the event recalls first; the select is asked for each row of that.
+    With `calls` or `groups` its rows are groups: `having`, `outputs` and `sort` then name columns `_g…` and `_a…`.
+    `recalled`: the RECALLs of a CONTEXT, which come first; the select runs for each of their rows.
     """
 
     sources: tuple[Source, ...]
     where: Expr | None
-    asked: tuple[Asked, ...]
+    subqueries: tuple[Subquery, ...]
     grouped: bool
     groups: tuple[Named, ...]
     calls: tuple[Named, ...]
@@ -111,24 +107,24 @@ class Select:
 
     @property
     def of_event(self) -> frozenset[str]:
-        """What an event must have for it to be asked: what it names, and is not recalled first."""
+        """Columns of the event that it needs: those that it names, without the recalled ones."""
         named = self.parameters.union(*(recall.select.parameters for recall in self.recalled))
         return named - {column.name for recall in self.recalled for column in recall.columns}
 
     def selects(self) -> Iterator[Select]:
-        """This one, and all inside of it."""
+        """This select, and all inside of it."""
         yield self
         for source in self.sources:
             if source.select is not None:
                 yield from source.select.selects()
-        for asked in self.asked:
-            yield from asked.select.selects()
+        for subquery in self.subqueries:
+            yield from subquery.select.selects()
         for recall in self.recalled:
             yield from recall.select.selects()
 
     def own_expressions(self) -> Iterator[Expr]:
         terms = (*self.groups, *self.calls, *self.outputs, *self.sort)
-        parts = [self.where, self.having, *(s.on for s in self.sources), *(a.operand for a in self.asked)]
+        parts = [self.where, self.having, *(s.on for s in self.sources), *(a.operand for a in self.subqueries)]
         yield from (named.expr for named in terms)
         yield from (part for part in parts if part is not None)
         for window in self.windows:
@@ -136,17 +132,17 @@ class Select:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The streams that it reads."""
+        """The streams that it reads, by number."""
         return frozenset(s.number for q in self.selects() for s in q.sources if s.is_stream and s.number is not None)
 
     def whole(self) -> str:
-        """Why answers over parts of history cannot be put together to one over all of it; empty if they can."""
+        """Why answers over parts of history do not merge to one over all of it; empty if they do."""
         streams = [source for source in self.sources if source.is_stream]
         if len(streams) > 1:
             return "it joins streams, whose events may lie in different chunks"
         if streams and not self.sources[0].is_stream:
             return "its stream stands behind a relation"
-        if any(source.select is not None for source in self.sources) or self.asked:
+        if any(source.select is not None for source in self.sources) or self.subqueries:
             return "it has a select inside"
         if not streams:
             return "it reads no stream"
@@ -157,7 +153,7 @@ class Select:
         return self._undivided()
 
     def in_parts(self) -> bool:
-        """Whether its aggregates can be made of those of parts."""
+        """Whether its aggregates merge from those of parts."""
         return not self._undivided()
 
     def _undivided(self) -> str:
@@ -172,7 +168,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Pace:
-    """When revisions are told, when a task waits for somebody to ask for more, and when it is given up."""
+    """How often revisions are reported, after how many chunks a task waits for feedback, and when it is dropped."""
 
     report_every: int | None = None
     pause_every: int | None = None
@@ -201,7 +197,7 @@ class Recalled:
 
     @property
     def identity(self) -> tuple[str, ...] | None:
-        """Columns by which a row is known again when it changes; None where rows come and go, and never change."""
+        """Columns that identify a row in the next revision; None if rows are inserted and deleted, never updated."""
         if not self.select.grouped:
             return None
         groups = {g.name for g in self.select.groups}
@@ -210,10 +206,10 @@ class Recalled:
 
     def label(self) -> str:
         back = f" last {format_duration(self.last)}" if self.last is not None else ""
-        meant = {term.name: term.expr for term in (*self.select.groups, *self.select.calls)}
+        terms = {term.name: term.expr for term in (*self.select.groups, *self.select.calls)}
 
         def spelled(expr: Expr) -> Expr:
-            return meant.get(expr.name, expr) if isinstance(expr, ColumnRef) else expr
+            return terms.get(expr.name, expr) if isinstance(expr, ColumnRef) else expr
 
         shown = (show_named(o.name, o.expr.rewrite(spelled)) for o in self.select.outputs)
         return f"{self.alias}{back}: {', '.join(shown)}"
@@ -230,9 +226,8 @@ class Nearby:
 
 @dataclass(frozen=True)
 class Similar:
-    """One RECALL SIMILAR: of the past events in the `histories` by the number `past`, the `count` whose contexts are
-    most like the event's. `shown`: attributes of a past event; `before` and `after`: how far around it `nearby` goes.
-    """
+    """One RECALL SIMILAR: of the past events, number `past` among the `histories`, the `count` whose contexts are most
+    like the event's. `shown`: attributes of a past event; `before` and `after`: how far around it `nearby` reaches."""
 
     alias: str
     columns: tuple[Field, ...]
@@ -249,11 +244,11 @@ class Similar:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The streams that it reads beside the past events."""
+        """The streams that it reads, without those of the past events."""
         return frozenset(n.number for n in self.nearby).union(*(select.numbers for select in self.selects()))
 
     def selects(self) -> tuple[Select, ...]:
-        """Those that are asked for an event: what is compared, and what is shown beside it."""
+        """The selects that run for an event: what is compared, and what is shown."""
         return (*self.contexts, *(select for _, select in self.returned))
 
     def expressions(self) -> Iterator[Expr]:
@@ -265,7 +260,7 @@ class Similar:
 
     @property
     def identity(self) -> tuple[str, ...] | None:
-        """A row is its rank: another past event may take it."""
+        """A row is identified by its rank, which another past event may take."""
         return (self.columns[0].name,)
 
     def label(self) -> str:
@@ -276,8 +271,8 @@ class Similar:
 
 @dataclass(frozen=True)
 class Recall(Node):
-    """Every row of `input` is an event that meets history. The rows of the node are the user's columns and SAID: the
-    answer for an event, again whenever more of history is known, unless only the last counts (`final`)."""
+    """Every row of `input` is an event that is joined with history. Its rows have the user's columns and those of
+    revisions: the answer for an event, again whenever more of history is read, or only the last (`final`)."""
 
     input: Node
     histories: tuple[Node, ...]  # streams and relations that the selects read
@@ -285,15 +280,15 @@ class Recall(Node):
     event_id: tuple[Expr, ...]
     condition: Expr | None
     outputs: tuple[Named, ...]
-    said: tuple[Field, ...]
+    revision_columns: tuple[Field, ...]
     final: bool = False
     pace: Pace = field(default_factory=Pace)
-    present: tuple[Node, ...] = ()  # relations and windows that a revision meets as they are when it is made
+    present: tuple[Node, ...] = ()  # relations and windows that a revision is joined with, as they are at that moment
     on: tuple[Expr, ...] = ()  # the condition of each
 
     @property
     def columns(self) -> tuple[Field, ...]:
-        return (*(Field(o.name, o.expr.type) for o in self.outputs), *self.said)
+        return (*(Field(o.name, o.expr.type) for o in self.outputs), *self.revision_columns)
 
     @property
     def awaited(self) -> tuple[Node, ...]:
@@ -301,7 +296,7 @@ class Recall(Node):
 
     @property
     def depth(self) -> int:
-        # Which revision it is, and the row's place in it.
+        # The number of the revision, and the row's place in it.
         return self.input.depth + 2
 
     def expressions(self) -> tuple[Expr, ...]:
@@ -313,19 +308,15 @@ class Recall(Node):
         return frozenset[str]().union(*(term.columns() for term in terms))
 
     def label(self) -> str:
-        told = "; ".join(recall.label() for recall in self.recalls)
-        kept = f" where {show(self.condition)}" if self.condition is not None else ""
+        recalls = "; ".join(recall.label() for recall in self.recalls)
+        where = f" where {show(self.condition)}" if self.condition is not None else ""
         columns = ", ".join(show_named(o.name, o.expr) for o in self.outputs)
-        kept = "".join(f" join the present on {show(on)}" for on in self.on) + kept
-        return f"Recall{' final' if self.final else ''} [{told}]{kept} as [{columns}]"
+        joins = "".join(f" join the present on {show(on)}" for on in self.on)
+        return f"Recall{' final' if self.final else ''} [{recalls}]{joins}{where} as [{columns}]"
 
 
 def waited_for(plan: Node) -> Iterator[Node]:
-    """The nodes of a plan whose events move its clock: history does not, it is there."""
+    """The nodes of a plan whose events move its watermark. History does not."""
     yield plan
     for node in (plan.input, *plan.present) if isinstance(plan, Recall) else plan.inputs:
         yield from waited_for(node)
-
-
-def is_relation(node: Node) -> bool:
-    return isinstance(node, RelationScan)

@@ -1,8 +1,8 @@
-"""Partial aggregates over parts of history: what a chunk delivers for each, and how parts are merged.
+"""Partial aggregates over chunks of history, and their merge.
 
 A row of a table of parts has the key (the event, then the columns of GROUP BY) and the partial columns of every
-aggregate. Equal keys are those of SQL's GROUP BY: null equals null, NaN equals NaN, 0.0 equals -0.0. Merging is
-associative and does not depend on the order: sums of doubles are exact. `finish` makes values of the parts.
+aggregate. Equal keys are those of SQL's GROUP BY: null equals null, NaN equals NaN, 0.0 equals -0.0. The merge is
+associative and does not depend on the order: sums of doubles are exact. `finish` computes values from the parts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from presage.arrays.exact_sums import LISTS, merged_sums, repeated, sums_of
 from presage.arrays.jit import Ints
 from presage.arrays.order_keys import GREATEST, keys_of
 from presage.arrays.rows import lexical_order
-from presage.functions.aggregates import aggregate_named
+from presage.functions.aggregates import AggregateFunction, aggregate_named
 from presage.functions.aggregates.parts import (
     COUNT,
     EXACT,
@@ -49,13 +49,17 @@ class Aggregate:
     shown: str = ""
 
     @property
+    def definition(self) -> AggregateFunction:
+        return aggregate_named(self.function)
+
+    @property
     def is_integral(self) -> bool:
         return self.type is not None and t.is_integral(self.type)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Of its partial columns. A count is of the values that are not null; that of count(*), of the rows."""
-        return aggregate_named(self.function).parts(self.is_integral)
+        """The kinds of its partial columns. A count is of values that are not null; without an argument, of rows."""
+        return self.definition.parts(self.is_integral)
 
     @property
     def adds_doubles(self) -> bool:
@@ -63,12 +67,12 @@ class Aggregate:
 
     @property
     def by_parts(self) -> bool:
-        """Whether it is made of parts although all rows are there: Spark would round, or does not know it."""
-        return self.adds_doubles or not aggregate_named(self.function).is_native
+        """Whether it is computed from parts even over all rows: Spark would round, or does not have it."""
+        return self.adds_doubles or not self.definition.is_native
 
     @property
     def result_type(self) -> DataType:
-        result = t.LONG if self.type is None else aggregate_named(self.function).result(self.type)
+        result = t.LONG if self.type is None else self.definition.result(self.type)
         assert isinstance(result, DataType)
         return result
 
@@ -76,7 +80,7 @@ class Aggregate:
         return f"{self.output}.{kind}"
 
     def partial_columns(self) -> dict[str, pa.DataType]:
-        """Names and types of what a chunk delivers. Null stands for no value at all, in each of them."""
+        """Names and types of the partial columns. In each of them null means no value."""
         return {self.column(kind): self._kind_type(kind) for kind in self.kinds}
 
     def _kind_type(self, kind: str) -> pa.DataType:
@@ -88,13 +92,13 @@ class Aggregate:
 def parts_of(
     rows: pa.Table, keys: Sequence[str], aggregates: Sequence[tuple[Aggregate, str | None]], time: str, seq: str
 ) -> pa.Table:
-    """Parts of plain rows. Beside each aggregate stands the column of its argument (None: count(*))."""
-    made = {name: column(rows, name) for name in keys}
+    """Parts of plain rows. Each aggregate comes with the column of its argument (None: count(*))."""
+    columns = {name: column(rows, name) for name in keys}
     for aggregate, argument in aggregates:
         values = None if argument is None else column(rows, argument).cast(to_arrow(aggregate.type or t.NULL))
         for kind in aggregate.kinds:
-            made[aggregate.column(kind)] = _one_row_each(kind, values, rows, time, seq)
-    return merge_parts([pa.table(made)], keys, [aggregate for aggregate, _ in aggregates])
+            columns[aggregate.column(kind)] = _one_row_each(kind, values, rows, time, seq)
+    return merge_parts([pa.table(columns)], keys, [aggregate for aggregate, _ in aggregates])
 
 
 def _one_row_each(kind: str, array: pa.Array | None, rows: pa.Table, time: str, seq: str) -> pa.Array:
@@ -108,17 +112,7 @@ def _one_row_each(kind: str, array: pa.Array | None, rows: pa.Table, time: str, 
         return array.is_valid().cast(pa.int64())
     if kind in (HIGH, LOW):
         return pa.array(Values(array).halves[0 if kind == HIGH else 1])
-    return pa.array(Values(array).floats)  # merging adds them up
-
-
-def no_parts(keys: pa.Table, aggregates: Sequence[Aggregate]) -> pa.Table:
-    """Parts of no rows, for each key: an aggregate without GROUP BY has a row for an event that has no history."""
-    made = {name: keys.column(name) for name in keys.column_names}
-    for aggregate in aggregates:
-        for kind, (name, data_type) in zip(aggregate.kinds, aggregate.partial_columns().items(), strict=True):
-            counted = kind in (COUNT, HIGH, LOW)
-            made[name] = pa.array(np.zeros(keys.num_rows, np.int64)) if counted else pa.nulls(keys.num_rows, data_type)
-    return pa.table(made)
+    return pa.array(Values(array).floats)  # the merge adds them up
 
 
 def merge_parts(tables: Sequence[pa.Table], keys: Sequence[str], aggregates: Sequence[Aggregate]) -> pa.Table:
@@ -127,10 +121,10 @@ def merge_parts(tables: Sequence[pa.Table], keys: Sequence[str], aggregates: Seq
     whole = pa.concat_tables([_plain(table.select(names)) for table in tables], promote_options="permissive")
     codes, groups = equality_codes([whole.column(name) for name in keys], whole.num_rows)
     first = first_of(codes, groups)
-    made = {name: _normal(take(column(whole, name), first)) for name in keys}
+    columns = {name: _normal(take(column(whole, name), first)) for name in keys}
     for aggregate in aggregates:
-        made |= _Merging(whole, codes, groups, aggregate).columns()
-    return pa.table(made)
+        columns |= _Merge(whole, codes, groups, aggregate).columns()
+    return pa.table(columns)
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -138,12 +132,12 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _normal(key: pa.Array) -> pa.Array:
-    """Which of two equal keys came first must not show: -0.0 becomes 0.0."""
+    """-0.0 becomes 0.0, so that the key does not depend on which of two equal ones came first."""
     return pc.add(key, pa.scalar(0.0, key.type)) if pa.types.is_floating(key.type) else key
 
 
-class _Merging:
-    """The partial columns of one aggregate, with the rows of each code made one."""
+class _Merge:
+    """The partial columns of one aggregate, with one row for each code."""
 
     def __init__(self, table: pa.Table, codes: Ints, groups: int, aggregate: Aggregate) -> None:
         self.codes, self.groups, self.aggregate = codes, groups, aggregate
@@ -154,7 +148,7 @@ class _Merging:
 
     def columns(self) -> dict[str, pa.Array]:
         if TIME in self.arrays:
-            merged = self._outermost(aggregate_named(self.aggregate.function).newest)
+            merged = self._outermost(self.aggregate.definition.newest)
         else:
             merged = {kind: self._merged(kind) for kind in self.arrays}
         return {self.aggregate.column(kind): array for kind, array in merged.items()}
@@ -169,7 +163,7 @@ class _Merging:
         return pa.array(totals)
 
     def _exact(self, array: pa.Array, squares: bool) -> pa.Array:
-        """Of sums, or of the values themselves where parts are made of rows."""
+        """The sums of sums, or of values where the parts are plain rows."""
         if pa.types.is_floating(array.type):
             return sums_of(self.codes, self.groups, Values(array).floats, squares)
         return merged_sums(self.codes, self.groups, array)
@@ -184,20 +178,14 @@ class _Merging:
         return keys.restore(~least if greatest else least, present)
 
     def _outermost(self, last: bool) -> dict[str, pa.Array]:
-        """The row of least or greatest (time, seq); a row without a time stands for no rows."""
+        """The row of least or greatest (time, seq); a row without a time means no rows."""
         timed = np.flatnonzero(self.arrays[TIME].is_valid().to_numpy(zero_copy_only=False))
-        order = timed[
-            lexical_order(
-                [
-                    each[timed]
-                    for each in (self.codes, whole_numbers(self.arrays[TIME]), whole_numbers(self.arrays[SEQ]))
-                ]
-            )
-        ]
+        keys = (self.codes, whole_numbers(self.arrays[TIME]), whole_numbers(self.arrays[SEQ]))
+        order = timed[lexical_order([each[timed] for each in keys])]
         codes = self.codes[order]
         chosen = np.full(self.groups, -1, np.int64)
         if last:
-            chosen[codes] = order  # of several assignments the last one stays
+            chosen[codes] = order  # of several assignments the last one holds
         else:
             chosen[codes[::-1]] = order[::-1]
         rows = with_nulls(np.maximum(chosen, 0), chosen >= 0)
@@ -205,13 +193,13 @@ class _Merging:
 
 
 def whole_numbers(array: pa.Array) -> Ints:
-    """Null as 0."""
+    """The numbers, with null as 0."""
     values: Ints = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     return values
 
 
 def of_older_version(parts: pa.Table, aggregates: Sequence[Aggregate]) -> pa.Table:
-    """Parts as they are kept today. Older states have sums, means and squared distances from the mean as doubles."""
+    """Parts in the current format. Older states have sums, means and squared distances from the mean as doubles."""
     rows = np.arange(parts.num_rows)
     for aggregate in aggregates:
         if not aggregate.adds_doubles or aggregate.column(EXACT) in parts.column_names:
@@ -225,13 +213,13 @@ def of_older_version(parts: pa.Table, aggregates: Sequence[Aggregate]) -> pa.Tab
             of_mean = repeated(count, doubles[0], squares=True)
             of_distances = sums_of(rows, len(rows), np.sqrt(doubles[1]), squares=True)
             both = merged_sums(np.tile(rows, 2), len(rows), pa.concat_arrays([of_mean, of_distances]))
-            made = {EXACT: repeated(count, doubles[0]), EXACT_SQUARES: both}
+            exact = {EXACT: repeated(count, doubles[0]), EXACT_SQUARES: both}
         else:
-            made = {EXACT: sums_of(rows, len(rows), doubles[0])}
-        for kind, array in made.items():
+            exact = {EXACT: sums_of(rows, len(rows), doubles[0])}
+        for kind, array in exact.items():
             parts = parts.append_column(aggregate.column(kind), array)
         parts = parts.drop_columns(older)
-    # In the order in which merging has them.
+    # In the order of the merge.
     partial = [name for aggregate in aggregates for name in aggregate.partial_columns()]
     ordered = [*(name for name in parts.column_names if name not in partial), *partial]
     return parts.select(ordered) if parts.column_names != ordered else parts

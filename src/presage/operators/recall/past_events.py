@@ -1,8 +1,8 @@
-"""The past events of a deployed statement and their contexts: computed once, newest first, kept in its state.
+"""The past events of a deployed statement and their contexts: computed once, newest first, in its state.
 
-They reach from `low` to `high`. Newer ones come in when an event needs them, older ones in turns: the recent ones in
-the background, what lies before on demand. What is held beyond these bounds are events of the statement alone. Of what
-lies before, a sample is read in the background, too: it says how rare terms are, and is compared with nothing.
+They reach from `low` to `high`; outside of these bounds only events of the statement itself are held. Newer ones are
+added when an event needs them, recent older ones in the background, the rest on demand. A sample of the rest is read in
+the background, too: it is not compared, but counts for the rarity of terms.
 """
 
 from __future__ import annotations
@@ -20,31 +20,21 @@ from presage.columnar.evaluate import Evaluator
 from presage.errors import error
 from presage.execution.steps import schema_of
 from presage.model.operator_state import State
+from presage.operators.recall import past_pieces
 from presage.operators.recall.history_chunks import SMALL_CHUNKS, Chunk
 from presage.operators.recall.history_sample import Slice, plan_slices
 from presage.operators.recall.kernel.similarity import most_similar
 from presage.operators.recall.nodes import Recall, Similar
 from presage.operators.recall.past_index import PastIndex, contexts_at, rows_at
-from presage.operators.recall.past_pieces import (
-    KEPT,
-    WEIGHT,
-    Piece,
-    in_order,
-    joined,
-    kept_terms,
-    new_piece,
-    no_piece,
-    piece_of,
-    without_rows,
-)
+from presage.operators.recall.past_pieces import KEPT, WEIGHT, Piece
 from presage.operators.recall.questions import EVER
 from presage.operators.recall.similar_rows import PastEvents, no_similar_rows, shown_rows
 from presage.operators.recall.similar_terms import Moments, widest
 from presage.plan.nodes import SEQ, TIME
 
-# Units that are read although nobody has asked for them yet: those that do not grow.
+# Chunks that are read in the background: those that do not grow.
 RECENT_UNITS = SMALL_CHUNKS
-# What a piece is called in the state of a statement, before its slot.
+# Names of pieces in the state of a statement, before the slot.
 SLOT, SAMPLE = "past", "past sample "
 # Slices of a sample that are read in one turn.
 SLICES_AT_ONCE = 16
@@ -57,21 +47,20 @@ class Computed(NamedTuple):
     terms: list[pa.Table]
 
 
-# Gives what is computed, by a name for that; None while it is computed beside.
+# The result of work with a key; None while it runs in the background.
 Ahead = Callable[[tuple[Any, ...], Callable[[], list[Computed]]], list[Computed] | None]
 
 
 def at_once(name: tuple[Any, ...], work: Callable[[], list[Computed]]) -> list[Computed]:
-    """For those who wait."""
     return work()
 
 
 class Past:
-    """Of all RECALL SIMILARs of a node. `held` may outlast a step: it is made anew where it is not of these pieces."""
+    """The past events of all RECALL SIMILARs of a node. `held` may outlive a step: it is refilled from other pieces."""
 
     def __init__(self, node: Recall, evaluator: Evaluator, held: PastIndex) -> None:
         self.similars = tuple(recall for recall in node.recalls if isinstance(recall, Similar))
-        self.chunks: list[Chunk] | None = None  # of all history before the statement, once its time is known
+        self.chunks: list[Chunk] | None = None  # of all history before the statement, once its watermark is known
         self.read = 0  # how many of them are held
         self.low = self.high = 0
         self._evaluator = evaluator
@@ -81,7 +70,7 @@ class Past:
         self._changed: set[int] = set()
         self.slices: list[Slice] | None = None  # of the sample, once that is laid out
         self._samples: list[Piece] = []  # newest first; each of some slices
-        self._sampled = 0  # how many of them are written already
+        self._sampled = 0  # how many of them are in the state already
         source = node.histories[self.similars[0].past]
         self._schema, self._order = schema_of(source.columns, source.order), source.order
 
@@ -95,17 +84,17 @@ class Past:
 
     @property
     def has_recent(self) -> bool:
-        """Whether all that is computed without being asked for is there."""
+        """Whether all chunks that are read in the background are there."""
         return self.complete or self.read >= RECENT_UNITS or self.low <= self._back
 
     @property
     def prepared(self) -> bool:
-        """Whether all is done that is done in the background."""
+        """Whether the background work is done."""
         return self.complete or (self.has_recent and self.slices is not None and not self._unread_slices)
 
     @property
     def _back(self) -> int:
-        """What lies before it concerns nobody."""
+        """No event reads history before this time."""
         lasts = [similar.last for similar in self.similars]
         return -EVER if None in lasts else self.high - max(last for last in lasts if last is not None)
 
@@ -116,15 +105,15 @@ class Past:
     # -- reading ---------------------------------------------------------------------------------------
 
     def begin(self, chunks: Sequence[Chunk], horizon: int, archive: PastEvents) -> None:
-        """Nothing is held yet. `chunks`: all of history; what lies before `horizon` cannot change any more."""
+        """Start with nothing held. `chunks`: all of history; events before `horizon` cannot change any more."""
         there = [Chunk(chunk.low, min(chunk.high, horizon)) for chunk in chunks if chunk.low < horizon]
         if there and not archive.in_parts(self.similars[0].past):
             there = [Chunk(there[-1].low, horizon)]
         self.chunks, self.low, self.high = there, horizon, horizon
-        self._held.clear()  # of a step that has not happened
+        self._held.clear()  # it may be of a step that was not committed
 
     def extend(self, events: pa.Table, horizon: int, archive: PastEvents) -> None:
-        """New events of the statement, and all past ones up to the horizon."""
+        """Add new events of the statement, and all past ones up to the horizon."""
         number = self.similars[0].past
         if archive.in_parts(number) and horizon > self.high:
             self._add_rows(archive.past(number, Chunk(self.high, horizon)), archive)
@@ -132,31 +121,32 @@ class Past:
         self._add_rows(self._as_past(events), archive)
 
     def read_next(self, archive: PastEvents, ahead: Ahead = at_once) -> bool:
-        """The next older chunk; False if it is being computed yet."""
+        """Read the next older chunk; False while it is being computed."""
         assert self.chunks is not None
         chunk = self.chunks[self.read]
-        found = ahead(("unit", chunk), lambda: [self._computed(chunk, archive)])
-        if found is None:
+        results = ahead(("unit", chunk), lambda: [self._computed(chunk, archive)])
+        if results is None:
             return False
-        (computed,) = found
-        self._add(computed)
+        self._add(*results)
         self.read += 1
         self.low = chunk.low
         return True
 
     def _computed(self, span: Chunk, archive: PastEvents) -> Computed:
-        """Past events of a span, and their contexts. Reads nothing that changes: it may run beside."""
+        """Past events of a span, and their contexts. It reads nothing that changes: it may run in the background."""
         return self._with_terms(archive.past(self.similars[0].past, span), archive)
 
     def _with_terms(self, rows: pa.Table, archive: PastEvents) -> Computed:
         if not rows.num_rows:
             return Computed(rows, [KEPT.empty_table() for _ in self.similars])
         moments = Moments(rows, archive.ask, self._evaluator)
-        return Computed(rows, [kept_terms(similar, moments.terms(similar.contexts)) for similar in self.similars])
+        return Computed(
+            rows, [past_pieces.kept_terms(similar, moments.terms(similar.contexts)) for similar in self.similars]
+        )
 
     def prepare(self, archive: PastEvents, ahead: Ahead = at_once) -> None:
-        """The next background work: a recent chunk, or a part of the sample. Where the sample would be
-        about all that is left, that is read."""
+        """The next background work: a recent chunk, or a part of the sample; a chunk if the sample would be nearly
+        all of the rest."""
         if not self.has_recent:
             self.read_next(archive, ahead)
         elif self.slices is not None:
@@ -175,14 +165,14 @@ class Past:
 
     def _sample(self, slices: Sequence[Slice], archive: PastEvents, ahead: Ahead) -> None:
         spans = [Chunk(each.low, each.high) for each in reversed(slices)]
-        found = ahead(("sample", *spans), lambda: [self._computed(span, archive) for span in spans])
-        if found is None:
+        results = ahead(("sample", *spans), lambda: [self._computed(span, archive) for span in spans])
+        if results is None:
             return
         pieces = []
-        for computed, each in zip(found, reversed(slices), strict=True):
+        for computed, each in zip(results, reversed(slices), strict=True):
             weights = {TIME: computed.rows[TIME], WEIGHT: np.full(computed.rows.num_rows, each.weight)}
-            pieces.append(new_piece(pa.table(weights), computed.terms))
-        self._samples.append(joined(pieces))
+            pieces.append(past_pieces.new_piece(pa.table(weights), computed.terms))
+        self._samples.append(past_pieces.joined(pieces))
         self._held.add_sample(self._samples[-1])
         self._held.ids = self._ids
 
@@ -191,7 +181,7 @@ class Past:
         return tuple(piece.identity for piece in (*self._pieces, *self._samples))
 
     def _refill(self) -> None:
-        """What is in memory, from what is in the state."""
+        """Rebuild the index in memory from the state."""
         self._held.clear()
         for piece in self._pieces:
             self._held.add_newer(piece)
@@ -209,15 +199,15 @@ class Past:
         return made.take(pa.array(lexical_order([made[name].to_numpy() for name in (TIME, SEQ, *self._order)])))
 
     def _add_rows(self, rows: pa.Table, archive: PastEvents) -> None:
-        """Take in those of the rows that are not held yet; their contexts are asked for now."""
+        """Add the rows that are not held yet, with their contexts."""
         self._add(self._with_terms(selected(rows, self._unheld(rows)), archive))
 
     def _unheld(self, rows: pa.Table) -> Bools:
         return self._held.places(rows, self._pieces, self._order) < 0
 
     def _add(self, computed: Computed) -> None:
-        """Take in those of the events that are not held yet."""
-        piece = without_rows(new_piece(*computed), self._unheld(computed.rows))
+        """Add the events that are not held yet."""
+        piece = past_pieces.without_rows(past_pieces.new_piece(*computed), self._unheld(computed.rows))
         rows = piece.rows
         if not rows.num_rows:
             return
@@ -232,14 +222,14 @@ class Past:
             self._put(0, piece)
         else:
             self._put(0, piece)
-            self._replace(0, len(self._pieces), in_order(joined(self._pieces), self._order))
+            self._replace(0, len(self._pieces), past_pieces.in_order(past_pieces.joined(self._pieces), self._order))
             self._refill()
         self._held.ids = self._ids
 
     def _join_newest(self) -> None:
-        """Join the newest pieces while they are about the same size: then there are few, and each row moves seldom."""
+        """Join the newest pieces of about the same size: there are few, and each row is rarely rewritten."""
         while len(self._pieces) > 1 and self._pieces[-2].count <= 2 * self._pieces[-1].count:
-            self._replace(len(self._pieces) - 2, len(self._pieces), joined(self._pieces[-2:]))
+            self._replace(len(self._pieces) - 2, len(self._pieces), past_pieces.joined(self._pieces[-2:]))
 
     def _put(self, place: int, piece: Piece) -> None:
         slot = min(set(range(len(self._slots) + 1)) - set(self._slots))
@@ -252,10 +242,10 @@ class Past:
         self._pieces[first:stop] = [piece]
         self._slots[first:stop] = [self._slots[first]]
 
-    # -- asking ----------------------------------------------------------------------------------------
+    # -- searching -------------------------------------------------------------------------------------
 
     def similar_rows(self, similar: Similar, events: pa.Table, low: int, archive: PastEvents) -> pa.Table:
-        """EVENT, a row of `events`, and the columns of the RECALL: the past events from `low` on most like each."""
+        """EVENT, a row of `events`, and the columns of the RECALL: the most similar past events from `low` on."""
         number = self.similars.index(similar)
         mine = self._held.places(events, self._pieces, self._order)
         if np.any(mine < 0):
@@ -286,10 +276,11 @@ class Past:
         return read | {"slices": self.slices, "samples": len(self._samples)}
 
     def changes(self) -> dict[str, State]:
-        """The pieces that are not written yet, by name."""
+        """The pieces that are not in the state yet, by name."""
         by_slot = dict(zip(self._slots, self._pieces, strict=True))
         changed = {
-            f"{SLOT}{slot}": by_slot[slot].state() if slot in by_slot else no_piece() for slot in sorted(self._changed)
+            f"{SLOT}{slot}": by_slot[slot].state() if slot in by_slot else past_pieces.no_piece()
+            for slot in sorted(self._changed)
         }
         new = range(self._sampled, len(self._samples))
         return changed | {f"{SAMPLE}{i}": self._samples[i].state() for i in new}
@@ -299,13 +290,13 @@ class Past:
         self.chunks = None if chunks is None else [Chunk(*chunk) for chunk in chunks]
         self.read, self.low, self.high = values["read"], values["low"], values["high"]
         self._slots = list(values["slots"])
-        self._pieces = [piece_of(states[f"{SLOT}{slot}"]) for slot in self._slots]
+        self._pieces = [past_pieces.piece_of(states[f"{SLOT}{slot}"]) for slot in self._slots]
         slices = values.get("slices")
         self.slices = None if slices is None else [Slice(*each) for each in slices]
         self._sampled = values.get("samples", 0)
-        self._samples = [piece_of(states[f"{SAMPLE}{i}"]) for i in range(self._sampled)]
+        self._samples = [past_pieces.piece_of(states[f"{SAMPLE}{i}"]) for i in range(self._sampled)]
         if self._held.ids != self._ids:
-            # Another life of the job, or a step that has not happened.
+            # After a restart, or a step that was not committed.
             self._refill()
             self._held.ids = self._ids
 

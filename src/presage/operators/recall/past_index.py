@@ -9,19 +9,19 @@ import pyarrow as pa
 
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Ints
-from presage.operators.recall.kernel.contexts import Bags, first_bags, one_behind
+from presage.operators.recall.kernel.contexts import Bags, first_bags, joined_bags
 from presage.operators.recall.kernel.growable import Growing
 from presage.operators.recall.kernel.sampled_counts import Beyond
 from presage.operators.recall.kernel.store import Store, rows_before
 from presage.operators.recall.nodes import Similar
-from presage.operators.recall.past_pieces import WEIGHT, Piece, spoken_terms
+from presage.operators.recall.past_pieces import KEPT, WEIGHT, Piece, spoken_terms
 from presage.operators.recall.questions import counted_out
 from presage.operators.recall.similar_terms import TERMS, shown_contexts
 from presage.plan.nodes import SEQ, TIME
 
 
 class PastIndex:
-    """Past events by their place, the oldest first. `ids`: of which pieces it was made, in order."""
+    """Past events by their place, the oldest first. `ids`: those of its pieces, in order."""
 
     def __init__(self, similars: Sequence[Similar]) -> None:
         self.similars = similars
@@ -33,7 +33,7 @@ class PastIndex:
         none = np.zeros(0, np.int64)
         self.time, self.seq = Growing(none), Growing(none)
         self._older = 0
-        # A sample of what lies before, oldest first: when each event was, how many it stands for, and its contexts.
+        # A sample of older events, oldest first: the time of each, how many it represents, and its contexts.
         self._sample_time, self._weight = none, none
         self._sample = [store.code(0, TERMS.empty_table()) for store in self.stores]
 
@@ -52,36 +52,36 @@ class PastIndex:
         self.seq.prepend(piece.rows[SEQ].to_numpy())
 
     def _store(self, piece: Piece, first: int, older: bool) -> None:
-        # Rows of one event have its time and arrival: their order tells them apart.
+        # Rows of one event have equal time and arrival: they differ in their order.
         events = pa.table({"time": piece.rows[TIME], "seq": np.arange(first, first + piece.count)})
         for similar, store, kept in zip(self.similars, self.stores, piece.terms, strict=True):
             (store.add_older if older else store.add_newer)(events, spoken_terms(similar, kept))
 
     def add_sample(self, piece: Piece) -> None:
-        """Events before all of the sample."""
+        """Add events that are older than the sample."""
         self._sample_time = np.concatenate([piece.rows[TIME].to_numpy(), self._sample_time])
         self._weight = np.concatenate([piece.rows[WEIGHT].to_numpy(), self._weight])
         for i, (similar, store, kept) in enumerate(zip(self.similars, self.stores, piece.terms, strict=True)):
             bags = store.code(piece.count, spoken_terms(similar, kept))
-            self._sample[i] = one_behind(bags, self._sample[i])
+            self._sample[i] = joined_bags(bags, self._sample[i])
 
     def beyond(self, number: int, since: Ints, until: int) -> Beyond:
-        """The sample of the events before a time, for the RECALL SIMILAR of that number; each new event knows of those
+        """The sample of the events before `until`, for the RECALL SIMILAR of that number; each new event counts those
         from its own time `since` on."""
         stop = int(np.searchsorted(self._sample_time, until, side="left"))
         begin = np.searchsorted(self._sample_time[:stop], since, side="left").astype(np.int64)
         return Beyond(first_bags(self._sample[number], stop), self._weight[:stop], begin)
 
     def before(self, events: pa.Table) -> Ints:
-        """How many past events come before each of these: at an earlier time, or at the same and arrived earlier."""
+        """How many past events come before each of these, in time and arrival."""
         return rows_before(self.time.view(), self.seq.view(), events[TIME].to_numpy(), events[SEQ].to_numpy())
 
     def since(self, time: Ints | int) -> Ints:
-        """How many past events lie before a time."""
+        """How many past events are before a time."""
         return np.searchsorted(self.time.view(), time, side="left").astype(np.int64)
 
     def places(self, events: pa.Table, pieces: Sequence[Piece], order: Sequence[str]) -> Ints:
-        """The place of each of these events among those held; -1 if it is not among them."""
+        """The place of each of these events; -1 if it is not held."""
         found = np.full(events.num_rows, -1)
         low = self.before(events)
         after = rows_before(self.time.view(), self.seq.view(), events[TIME].to_numpy(), events[SEQ].to_numpy() + 1)
@@ -124,13 +124,12 @@ def contexts_at(similar: Similar, number: int, pieces: Sequence[Piece], places: 
             owner, rows = counted_out(np.diff(borders)[places[mine] - start])
             terms = kept.take(pa.array(borders[places[mine] - start][owner] + rows))
             made.append(terms.set_column(0, "event", pa.array(mine[owner], pa.int32())))
-    if not made:
-        return shown_contexts(spoken_terms(similar, pieces[0].terms[number].slice(0, 0)), len(places))
-    return shown_contexts(spoken_terms(similar, pa.concat_tables(made)), len(places))
+    terms = pa.concat_tables(made) if made else KEPT.empty_table()
+    return shown_contexts(spoken_terms(similar, terms), len(places))
 
 
 def _taken(starts: Ints, places: Ints) -> tuple[Ints, Ints]:
-    """Starts of the runs at some places, one behind the other, and where their elements lie."""
+    """Starts of the runs at some places, one after the other, and the positions of their elements."""
     lengths = starts[places + 1] - starts[places]
     owner, within = counted_out(lengths)
     made = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))

@@ -1,7 +1,7 @@
 """Pieces of past events and the terms of their contexts, as they are stored in the state of a statement.
 
-A piece is written once and named by its state; neighbours become one piece when they are about the same size, so that
-there are few of them and each event is written a few times in all.
+A piece is written once. Neighbours of about the same size are joined, so that there are few pieces, and each event is
+rewritten only a few times.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from presage.plan.nodes import SEQ, TIME
 
 KERNEL = "past"
 ROWS, TERMS_OF, IDENTITY = "rows", "terms ", "id"
-# In a piece of a sample: how many events each stands for.
+# In a piece of a sample: how many events each represents.
 WEIGHT = "weight"
-# A term as it is kept: the place of its event in the piece, that of its attribute among those of the contexts, what is
-# shown of it, and its number if it is one.
+# A stored term: the place of its event in the piece, that of its attribute among those of the contexts, its text, and
+# its number if it is one.
 KEPT = pa.schema([("event", pa.int32()), ("attribute", pa.int16()), ("value", pa.string()), ("number", pa.float64())])
 
 
@@ -49,7 +49,7 @@ class Piece:
 
 
 def new_piece(rows: pa.Table, terms: Sequence[pa.Table]) -> Piece:
-    # Two pieces of one identity are the same, whichever life of the job has made them.
+    # Pieces with the same identity are equal, also after a restart.
     return Piece(uuid.uuid4().int >> 66, rows.combine_chunks(), tuple(table.combine_chunks() for table in terms))
 
 
@@ -61,12 +61,12 @@ def piece_of(state: State) -> Piece:
 
 
 def no_piece() -> State:
-    """What is written where a piece has been that is now a part of another."""
+    """The state in place of a piece that is now a part of another."""
     return State(KERNEL)
 
 
 def kept_terms(similar: Similar, terms: pa.Table) -> pa.Table:
-    """The terms of a piece's events, as `similar_terms` makes them."""
+    """The stored form of terms, as `similar_terms` computes them."""
     order = pa.array(np.argsort(terms["event"].to_numpy(), kind="stable"))
     names = pa.array(attributes_of(similar), pa.string())
     columns = [terms["event"], pc.index_in(terms["attribute"], value_set=names), terms["shown"], terms["number"]]
@@ -75,7 +75,7 @@ def kept_terms(similar: Similar, terms: pa.Table) -> pa.Table:
 
 
 def spoken_terms(similar: Similar, kept: pa.Table) -> pa.Table:
-    """Kept terms as the kernel wants them and users see them."""
+    """The terms of the stored form, for the kernel and for users."""
     names = pa.array(attributes_of(similar), pa.string())
     number, value = one_array(kept["number"]), one_array(kept["value"])
     text = pc.if_else(number.is_null(), value, pa.scalar(None, pa.string()))

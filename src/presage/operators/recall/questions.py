@@ -1,6 +1,6 @@
-"""Questions of events to a chunk of history, and the way of answers back to their events.
+"""Questions of events to a chunk of history, and the assignment of answers to events.
 
-Events that ask the same of the same history ask once: a thousand alerts of one server cost what one costs.
+Equal questions of several events are one: a thousand alerts of one server cost what one costs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from presage.arrays.jit import Ints
 from presage.operators.recall.history_chunks import Chunk
 from presage.plan.nodes import SEQ
 
-# Columns of a question: its number, between which times its history lies, and before which arrival.
+# Columns of a question: its number, and the bounds of its history in time and arrival.
 EVENT, LOW, HIGH, BEFORE = "_event", "_low", "_high", "_before"
 EVER = 2**62
 
 
 @dataclass(frozen=True)
 class Questions:
-    """`table` has one row for each question; `of` gives the question of each event that was asked for."""
+    """`table` has one row for each question; `of` is the question of each event."""
 
     table: pa.Table
     of: Ints
@@ -36,9 +36,9 @@ class Questions:
 def questions(
     events: pa.Table, parameters: Sequence[str], low: Ints, high: Ints, chunk: Chunk, last_arrival: int
 ) -> Questions:
-    """The history of event i is what lies in [low[i], high[i]) and arrived before it; asked is the part in `chunk`.
+    """The history of event i is in [low[i], high[i]) and arrived before it; a question is for its part in `chunk`.
 
-    `last_arrival`: nothing in the chunk arrived after that, so that later events need not ask for it.
+    `last_arrival`: that of the chunk. Events that arrived later need no bound on arrival.
     """
     arrived = events[SEQ].to_numpy()
     before = np.where(arrived > last_arrival, EVER, arrived)
@@ -52,7 +52,7 @@ def questions(
 
 
 def answers_of(asked: Questions, answers: pa.Table) -> tuple[Ints, Ints]:
-    """Answers by their question in EVENT -> for every event and each answer to its question: (event, row)."""
+    """The event and the row of each answer, for every event; answers have the number of their question in EVENT."""
     question = answers[EVENT].to_numpy()
     order = np.argsort(question, kind="stable")
     counts = np.bincount(question, minlength=asked.count)
@@ -63,6 +63,6 @@ def answers_of(asked: Questions, answers: pa.Table) -> tuple[Ints, Ints]:
 
 
 def counted_out(lengths: Ints) -> tuple[Ints, Ints]:
-    """Each number of the list as often as the length at its place says, and 0, 1, 2 … beside each."""
+    """Each place i, `lengths[i]` times, and 0, 1, 2 … for each of its repetitions."""
     owner = np.repeat(np.arange(len(lengths)), lengths)
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(lengths) - lengths, lengths)

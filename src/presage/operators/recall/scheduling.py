@@ -1,9 +1,9 @@
 """Stride scheduling with tickets of recall tasks (Moirae, section 4.4): which tasks run next.
 
 A task reads one chunk of history at a time and then waits for its turn: its pass grows by its stride, which is inverse
-to its tickets, and the task of least pass is next. A task loses a ticket for every `results_per_ticket` results of its
-life, down to one, so that events about which little is known yet come first. Everything is counted in integers, and
-time is always given: the same calls give the same choices.
+to its tickets, and the task with the least pass is next. A task loses a ticket for every `results_per_ticket` of its
+results, down to one, so that events with few results come first. All numbers are integers, and time is a parameter: the
+same calls have the same results.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MOST_TICKETS = 1 << 20
 
 @dataclass(frozen=True)
 class Task:
-    """What one event still wants to know of history. `number` and `due` are given by the scheduler.
+    """The rest of the history of one event. The scheduler sets `number` and `due`.
 
-    Times and durations are microseconds. `plan` tells apart lists of chunks that were made at different moments: only
-    tasks of one plan are at the same unit when their numbers agree.
+    Times and durations are microseconds. `plan` is a list of chunks, cut at one moment: only tasks of one plan are at
+    the same chunk if their `unit` is equal.
     """
 
     statement: str
@@ -38,14 +38,14 @@ class Task:
     priority: int = LIVE
     tickets: int = TICKETS
     plan: int = 0
-    unit: int = 0  # the next unit of history to read
-    pause_every: int | None = None  # units that are read without feedback
+    unit: int = 0  # the number of the next chunk
+    pause_every: int | None = None  # chunks that are read without feedback
     drop_after: int | None = None  # how long a suspended task waits for feedback
     number: int = -1
     due: int = 0  # its pass
     state: str = READY
     results: int = 0
-    unanswered: int = 0  # units since the last feedback
+    unanswered: int = 0  # chunks since the last feedback
     feedback_time: int | None = None
     suspended_time: int | None = None
 
@@ -59,12 +59,12 @@ class Task:
 
     @property
     def pauses_next(self) -> bool:
-        """Whether it waits for feedback after the next unit."""
+        """Whether it waits for feedback after the next chunk."""
         return self.pause_every is not None and self.unanswered + 1 >= self.pause_every
 
     @property
     def overdue_at(self) -> int | None:
-        """After which time it is dropped, unless there is feedback."""
+        """The time after which it is dropped, unless there is feedback."""
         if self.drop_after is None or self.suspended_time is None or self.state != SUSPENDED:
             return None
         return self.suspended_time + self.drop_after
@@ -83,7 +83,7 @@ class TaskSet:
 
 
 class Scheduler:
-    """Holds all tasks until `forget_ended`. Not for several threads at once: the caller locks."""
+    """Holds all tasks until `forget_ended`. Not thread-safe: the caller locks."""
 
     def __init__(self, at_once: int = 2, results_per_ticket: int = 100, acceleration: int = 4 * TICKETS) -> None:
         """`at_once`: how many sets may run at the same time. `acceleration`: tickets that one ACCELERATE adds."""
@@ -100,12 +100,12 @@ class Scheduler:
         self._clock: dict[int, int] = {}  # the global pass of each priority
         self._next_task = self._next_set = 0
 
-    # -- tasks in and out ---------------------------------------------------------------------------
+    # -- tasks --------------------------------------------------------------------------------------
 
     def submit(self, tasks: Iterable[Task]) -> list[Task]:
-        """New tasks, as they are held from now on: numbered, and due at the global pass."""
+        """Add new tasks: the result has their numbers, and the global pass as their pass."""
         arriving = list(tasks)
-        # All of one call begin at the same pass: those submitted before, of which it is made, have not moved.
+        # All tasks of one call start at the same pass.
         start = {priority: self._global_pass(priority) for priority in {task.priority for task in arriving}}
         accepted = []
         for task in arriving:
@@ -118,11 +118,11 @@ class Scheduler:
         return accepted
 
     def tasks(self) -> list[Task]:
-        """All that are held, in the order of their submission."""
+        """All tasks, in the order of their submission."""
         return list(self._tasks.values())
 
     def forget_ended(self) -> list[Task]:
-        """Those that are done, cancelled or dropped; they are held no longer."""
+        """Remove the tasks that are done, cancelled or dropped, and return them."""
         ended = [task for task in self._tasks.values() if task.has_ended]
         for task in ended:
             del self._tasks[task.number]
@@ -131,10 +131,10 @@ class Scheduler:
     # -- running ------------------------------------------------------------------------------------
 
     def choose(self, limit: int, again: Collection[int] = ()) -> TaskSet | None:
-        """The ready task of least pass, and up to `limit` in all of those that can be evaluated together with it.
-        `again`: tasks that were chosen before and put back; it is they, if all of them are still ready.
+        """The ready task with the least pass, and up to `limit` in all that can be evaluated together with it. `again`:
+        tasks that were put back; they are chosen if all of them are still ready.
 
-        None if nothing is ready or `at_once` sets are running. Of equal passes, the task submitted first.
+        None if no task is ready or `at_once` sets are running. Of equal passes, the task submitted first.
         """
         ready = sorted(
             (task for task in self._tasks.values() if task.state == READY), key=lambda t: (t.priority, t.due, t.number)
@@ -155,9 +155,9 @@ class Scheduler:
     def completed(
         self, done: TaskSet, results: Mapping[int, int], finished: Collection[int], now: int
     ) -> tuple[Task, ...]:
-        """A set has read its unit: `results` of each task by its number (absent: none), and which are `finished`.
+        """A set has read its chunk: `results` of each task by its number (absent: none), and which are `finished`.
 
-        The tasks that still wanted the answer, as they are now: one that was cancelled meanwhile is not among them.
+        Returns the updated tasks, without those that were cancelled in the meantime.
         """
         members = self._end_set(done)
         self._advance_clock(done.priority, members)
@@ -167,12 +167,12 @@ class Scheduler:
         )
 
     def put_back(self, chosen: TaskSet) -> None:
-        """A set is not evaluated yet: its tasks are ready as before, to be chosen again."""
+        """A set is not evaluated yet: its tasks are ready again."""
         for task in self._end_set(chosen):
             self._put(replace(task, state=READY))
 
     def failed(self, done: TaskSet) -> None:
-        """A set could not be evaluated: its tasks pay as if it had been, so that others come first, and try again."""
+        """A set failed: its tasks are charged as if it had succeeded, so that others come first, and retry."""
         members = self._end_set(done)
         self._advance_clock(done.priority, members)
         for task in members:
@@ -204,22 +204,22 @@ class Scheduler:
     # -- feedback -----------------------------------------------------------------------------------
 
     def accelerate(self, event: str, now: int, statement: str | None = None) -> list[Task]:
-        """More tickets for the tasks of an event. What a task still has to wait shrinks with its stride."""
+        """Add tickets to the tasks of an event. The time until their turn shrinks with their stride."""
         return [self._put(self._accelerated(task, now)) for task in self._of(event, statement)]
 
     def continue_(self, event: str, now: int, statement: str | None = None) -> list[Task]:
-        """The tasks of an event go on for another `pause_every` units."""
+        """The tasks of an event go on for another `pause_every` chunks."""
         return [self._put(self._resumed(task, now)) for task in self._of(event, statement)]
 
     def cancel(self, event: str, now: int, statement: str | None = None) -> list[Task]:
-        """The tasks of an event end. What a running one is about to find is not wanted."""
+        """End the tasks of an event. Results of a running one are discarded."""
         return [
             self._put(replace(task, state=CANCELLED, feedback_time=now, suspended_time=None))
             for task in self._of(event, statement)
         ]
 
     def drop_overdue(self, now: int) -> list[Task]:
-        """Ends the tasks that have been suspended for longer than their `drop_after`."""
+        """End the tasks that have been suspended for longer than their `drop_after`."""
         return [
             self._put(replace(task, state=DROPPED))
             for task in self.tasks()
@@ -227,7 +227,7 @@ class Scheduler:
         ]
 
     def _of(self, event: str, statement: str | None) -> list[Task]:
-        """Tasks that have not ended; feedback that meets none of them changes nothing."""
+        """The tasks of an event that have not ended."""
         return [
             task
             for task in self._tasks.values()
@@ -238,7 +238,7 @@ class Scheduler:
         answered = replace(task, unanswered=0, feedback_time=now, suspended_time=None)
         if task.state != SUSPENDED:
             return answered
-        # It has not been waiting for its turn meanwhile, so it has nothing to catch up.
+        # While suspended it was not waiting for its turn: there is nothing to catch up.
         return replace(answered, state=READY, due=max(task.due, self._global_pass(task.priority)))
 
     def _accelerated(self, task: Task, now: int) -> Task:
@@ -251,9 +251,9 @@ class Scheduler:
     # -- the global pass ----------------------------------------------------------------------------
 
     def _global_pass(self, priority: int) -> int:
-        """Where a task of average luck stands: the clock, but never outside the passes of the tasks that take part.
+        """The pass of an average task: the clock, but never outside the passes of the active tasks.
 
-        Without the bounds the clock could run away from those who stay when many others end; a new task would then
+        Without the bounds the clock could run ahead of the remaining tasks when many others end; a new task would then
         wait until they have caught up.
         """
         passes = [task.due for task in self._tasks.values() if _takes_part(task, priority)]
@@ -264,7 +264,7 @@ class Scheduler:
         return clock
 
     def _advance_clock(self, priority: int, served: Collection[Task]) -> None:
-        """All tickets together make the clock's stride: one unit for each task served."""
+        """The stride of the clock is that of all tickets together, for each task served."""
         tickets = sum(task.tickets for task in self._tasks.values() if _takes_part(task, priority))
         if tickets:
             self._clock[priority] = self._global_pass(priority) + len(served) * ONE // tickets
@@ -276,7 +276,7 @@ class Scheduler:
     # -- restart ------------------------------------------------------------------------------------
 
     def as_values(self) -> dict[str, Any]:
-        """Everything, as values that JSON can hold."""
+        """The state, as values for JSON."""
         return {
             "at_once": self.at_once,
             "results_per_ticket": self.results_per_ticket,
@@ -289,7 +289,7 @@ class Scheduler:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Scheduler:
-        """The scheduler of `as_values`. Nothing runs: tasks that were running are ready for the same unit again."""
+        """The scheduler of `as_values`. Nothing runs: tasks that were running are ready for the same chunk again."""
         scheduler = cls(values["at_once"], values["results_per_ticket"], values["acceleration"])
         scheduler._clock = dict(values["clock"])
         scheduler._next_task, scheduler._next_set = values["next_task"], values["next_set"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from presage.analyze.scope import ScopeItem
 from presage.errors import did_you_mean, error
 from presage.lang import syntax as s
@@ -23,13 +25,13 @@ AROUND_TYPE = ArrayOf(StructOf((("at", TIMESTAMP), ("stream", STRING), ("event",
 
 def streams_of(query: s.Query, catalog: Catalog) -> tuple[str, ...]:
     """The streams whose events make the rows of FROM, each once."""
-    found: list[str] = []
+    streams: list[str] = []
     for item in query.items:
         if item.pattern is not None:
-            found += sorted({node.name for node in nodes_of(item.pattern) if isinstance(node, EventTerm)})
+            streams += sorted({node.name for node in nodes_of(item.pattern) if isinstance(node, EventTerm)})
         elif item.name not in catalog.relations:
-            found.append(item.name)
-    return tuple(dict.fromkeys(found))
+            streams.append(item.name)
+    return tuple(dict.fromkeys(streams))
 
 
 def bind_similar(
@@ -51,35 +53,19 @@ def bind_similar(
     made = ScopeItem(clause.alias, f"RECALL SIMILAR '{clause.alias}'", tuple(columns))
     fields = tuple(Field(column.name, column.type) for column in made.all_columns())
     widths = tuple((b.attribute, b.width) for b in clause.bandwidths)
-    similar = Similar(
-        clause.alias,
-        fields,
-        clause.count,
-        past,
-        shown,
-        contexts,
-        widths,
-        returned,
-        nearby,
-        clause.before or 0,
-        clause.after or 0,
-        clause.last,
-    )
-    return similar, made
+    similar = Similar(clause.alias, fields, clause.count, past, shown, contexts, widths, returned, nearby)
+    return replace(similar, before=clause.before or 0, after=clause.after or 0, last=clause.last), made
 
 
 def _context(written: HistorySelect, names: Names, histories: Histories) -> Select:
     select = bind_context(written, names, histories)
     for output in select.outputs:
         if not isinstance(output.expr.type, Scalar):
-            raise error(
-                "TYPE_MISMATCH",
-                output.expr.span or written.span,
-                what=f"'{output.name}' of a CONTEXT",
-                expected="a number, a text, a time or a truth value",
-                found=output.expr.type,
-                fix="compare a part of it: a field x.f, an element xs[0], a value m['key']",
-            )
+            what, kind = f"'{output.name}' of a CONTEXT", output.expr.type
+            expected = "a number, a text, a time or a truth value"
+            fix = "compare a part of it: a field x.f, an element xs[0], a value m['key']"
+            place = output.expr.span or written.span
+            raise error("TYPE_MISMATCH", place, what=what, expected=expected, found=kind, fix=fix)
     return select
 
 
@@ -91,17 +77,12 @@ def _check_bandwidths(clause: SimilarClause, contexts: tuple[Select, ...]) -> No
         if given.attribute not in numbers:
             fix = did_you_mean(given.attribute, numbers) or "name a number that a CONTEXT selects"
             if any(output.name == given.attribute for output in outputs):
+                what, found = f"the BANDWIDTH of {given.attribute}", "values that are equal or not"
                 raise error(
-                    "TYPE_MISMATCH",
-                    given.span,
-                    what=f"the BANDWIDTH of {given.attribute}",
-                    expected="a number",
-                    found="values that are equal or not",
-                    fix="leave it out",
+                    "TYPE_MISMATCH", given.span, what=what, expected="a number", found=found, fix="leave it out"
                 )
-            raise error(
-                "UNKNOWN_ATTRIBUTE", given.span, owner="what the CONTEXTs select", name=given.attribute, fix=fix
-            )
+            owner = "what the CONTEXTs select"
+            raise error("UNKNOWN_ATTRIBUTE", given.span, owner=owner, name=given.attribute, fix=fix)
         if given.attribute in seen:
             raise error("DUPLICATE_NAME", given.span, name=given.attribute, where="BANDWIDTH", fix="give one width")
         seen.add(given.attribute)
@@ -129,22 +110,16 @@ def _nearby(stream: str, place: int, clause: SimilarClause, histories: Histories
 
 
 def _check_names(clause: SimilarClause, shown: tuple[Named, ...], around: bool) -> None:
-    # Attributes of one event that differ in case alone may stand side by side; Spark tells no others apart.
+    # Spark does not distinguish names that differ only in case, except attributes of one event.
     taken = {RANK, SIMILARITY, CONTEXT} | ({AROUND} if around else set())
     where = f"RECALL SIMILAR '{clause.alias}'"
     for named in shown:
         if named.name.lower() in taken:
-            raise error(
-                "DUPLICATE_NAME",
-                clause.span,
-                name=named.name,
-                where=where,
-                fix="INSERT the events INTO a stream that names the attribute otherwise",
-            )
+            fix = "INSERT the events INTO a stream that names the attribute otherwise"
+            raise error("DUPLICATE_NAME", clause.span, name=named.name, where=where, fix=fix)
     taken |= {named.name.lower() for named in shown}
     for written in clause.returned:
         if written.name.lower() in taken:
-            raise error(
-                "DUPLICATE_NAME", written.span, name=written.name, where=where, fix="write another name behind WITH"
-            )
+            fix = "write another name behind WITH"
+            raise error("DUPLICATE_NAME", written.span, name=written.name, where=where, fix=fix)
         taken.add(written.name.lower())

@@ -1,4 +1,4 @@
-"""The rows of RECALL SIMILAR: for new events the most similar past ones, with what the user sees of each."""
+"""The rows of RECALL SIMILAR: the most similar past events of new ones, with the columns that users see."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from presage.operators.recall.questions import EVENT, EVER, Questions, answers_o
 from presage.operators.recall.similar_terms import Moments, grouped, shown_contexts
 from presage.plan.nodes import SEQ, TIME, Field
 
-# Of events around a past one, beside the question in EVENT and WHEN and ARRIVED: their attributes.
+# The attributes of an event around a past one.
 JSON = "_json"
 
 
 @dataclass(frozen=True)
 class PastEvents:
-    """How the archive is asked. `past` gives the past events of a span by their number, in order; `near` the events of
-    a stream in the span of each question. `in_parts`: whether past events of a span are made of what lies in it.
-    `spans`: the first time, the last time and the rows of each file that past events and their contexts are made of."""
+    """How the archive is read. `past`: the past events of a span by their number, in order; `near`: the events of a
+    stream in the span of each question. `in_parts`: whether past events of a span depend only on events in it. `spans`:
+    the first time, the last time and the rows of each file that past events and their contexts are read from."""
 
     past: Callable[[int, Chunk], pa.Table]
     ask: Ask
@@ -48,7 +48,7 @@ def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evalua
     place, begin = _reaches(similar, past, events)
     if not np.any(place > begin):
         return no_similar_rows(similar)
-    # Those that no event looks at have no part in it.
+    # Without those that no event reads.
     first = int(begin.min())
     past = past.slice(first, int(place.max()) - first)
     place, begin = place - first, begin - first
@@ -59,7 +59,7 @@ def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evalua
     owner = terms["event"].to_numpy()
     old, new = terms.filter(pa.array(owner < count)), terms.filter(pa.array(owner >= count))
     store = Store()
-    # Rows of one event have its time and arrival: their order tells them apart.
+    # Rows of one event have equal time and arrival: they differ in their order.
     store.add_newer(pa.table({"time": past[TIME], "seq": np.arange(count)}), old)
     fresh = store.code(events.num_rows, new.set_column(0, "event", pa.array(new["event"].to_numpy() - count)))
     found = most_similar(store, fresh, place, begin, min(similar.count, count), dict(similar.bandwidths))
@@ -70,7 +70,7 @@ def similar_rows(similar: Similar, events: pa.Table, archive: PastEvents, evalua
 
 
 def no_similar_rows(similar: Similar) -> pa.Table:
-    """The rows of events that have no past."""
+    """The rows of events without past events."""
     return schema_of((Field(EVENT, LONG), *similar.columns), ()).remove(0).remove(0).empty_table()
 
 
@@ -83,7 +83,7 @@ def shown_rows(
     archive: PastEvents,
     evaluator: Evaluator,
 ) -> pa.Table:
-    """What was found, as users see it. `past` and `contexts`: those of each row found."""
+    """The result as users see it. `past` and `contexts`: those of each row found."""
     schema = no_similar_rows(similar).schema
     _, firsts, which = np.unique(found.past, return_index=True, return_inverse=True)
     shown = past.take(pa.array(firsts)).combine_chunks()
@@ -100,7 +100,7 @@ def shown_rows(
 
 
 def _reaches(similar: Similar, past: pa.Table, events: pa.Table) -> tuple[Ints, Ints]:
-    """How many past events come before each event, and which is the first that it looks at."""
+    """How many past events come before each event, and the first one that it reads."""
     at, held = events[TIME].to_numpy(), past[TIME].to_numpy()
     place = rows_before(held, past[SEQ].to_numpy(), at, events[SEQ].to_numpy())
     if similar.last is None:
@@ -110,10 +110,10 @@ def _reaches(similar: Similar, past: pa.Table, events: pa.Table) -> tuple[Ints, 
 
 
 def _around(similar: Similar, past: pa.Table, events: pa.Table, archive: PastEvents) -> pa.Array:
-    """For each pair of a past event and an event that it is shown to: what happened around, as far as it was known."""
+    """For each pair of a past event and a new one: the events around the past one that arrived before the new one."""
     end = past[TIME].to_numpy() + similar.after + 1
-    known = pa.table({SEQ: events[SEQ]})
-    asked = questions(known, (), np.full(len(end), -EVER), end, Chunk(-EVER, EVER), last_arrival=EVER)
+    arrivals = pa.table({SEQ: events[SEQ]})
+    asked = questions(arrivals, (), np.full(len(end), -EVER), end, Chunk(-EVER, EVER), last_arrival=EVER)
     width = similar.before + similar.after + 1
     made = []
     for number, stream in enumerate(similar.nearby):

@@ -1,4 +1,4 @@
-"""The terms of events' contexts: each select of a context is asked once for all events."""
+"""The terms of events' contexts: each select of a context runs once for all events."""
 
 from __future__ import annotations
 
@@ -14,34 +14,26 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.vectors import one_array
 from presage.model.arrow import to_arrow
 from presage.model.types import is_numeric
-from presage.operators.recall.answers import finished
+from presage.operators.recall.answers import as_texts, finished
 from presage.operators.recall.history_chunks import Chunk
 from presage.operators.recall.left_join import OWNER, Ask, join_recalls
 from presage.operators.recall.nodes import Recalled, Select
 from presage.operators.recall.questions import EVENT, EVER, answers_of, questions
-from presage.operators.recall.texts import as_texts
 from presage.plan.nodes import TIME
 
-TERMS = pa.schema(
-    [
-        ("event", pa.int64()),
-        ("attribute", pa.string()),
-        ("text", pa.string()),
-        ("number", pa.float64()),
-        ("shown", pa.string()),
-    ]
-)
+_TEXT, _NUMBER = pa.string(), pa.float64()
+TERMS = pa.schema({"event": pa.int64(), "attribute": _TEXT, "text": _TEXT, "number": _NUMBER, "shown": _TEXT})
 
 
 class Found(NamedTuple):
-    """What a select gives: rows, and the event of each, rising."""
+    """The rows of a select, and the event of each, ascending."""
 
     event: Ints
     rows: pa.Table
 
 
 class Moments:
-    """Events at whose time selects are asked. `events` has TIME, SEQ and what the selects name."""
+    """Events, and selects at their times. `events` has TIME, SEQ and the columns that the selects name."""
 
     def __init__(self, events: pa.Table, ask: Ask, evaluator: Evaluator) -> None:
         self.events = events
@@ -54,7 +46,7 @@ class Moments:
         events = self._asking(select)
         at = events[TIME].to_numpy()
         span = Chunk(int(at.min()) - widest(select), int(at.max()) + 1)
-        # Whatever arrived, and when: a context is the state of things at a time.
+        # Without a bound on arrival: a context is the state at a time.
         low = np.full(len(at), -EVER)
         asked = questions(events, sorted(select.parameters), low, at + 1, Chunk(-EVER, EVER), last_arrival=-1)
         recall = Recalled("", select)
@@ -67,7 +59,7 @@ class Moments:
         return Found(event, taken.rename_columns([o.name for o in select.outputs]))
 
     def _asking(self, select: Select) -> pa.Table:
-        """The events, beside what the select names of their history."""
+        """The events, joined with the RECALLs of the select."""
         if not select.recalled:
             return self.events
         if select.recalled not in self._beside:
@@ -83,7 +75,7 @@ class Moments:
         return grouped(structs, found.event, self.events.num_rows)
 
     def terms(self, contexts: Sequence[Select]) -> pa.Table:
-        """The contexts of all events: a term for each value, as the kernel wants them, and how it is shown."""
+        """The contexts of all events: a term for each value, for the kernel, and its text for users."""
         made = [TERMS.empty_table()]
         for select in contexts:
             event, rows = self.found(select)
@@ -95,7 +87,7 @@ class Moments:
 
 
 def grouped(values: pa.Array, event: Ints, count: int) -> pa.Array:
-    """One list for each event; `event`, of each value, rises."""
+    """One list for each event; `event` is that of each value, ascending."""
     offsets = np.searchsorted(event, np.arange(count + 1))
     return lists_of(values, offsets, np.arange(len(event)))
 
@@ -123,5 +115,5 @@ def _terms(name: str, event: Ints, values: pa.Array, number: bool) -> pa.Table:
 
 
 def widest(select: Select) -> int:
-    """How far before an event the select looks at most."""
+    """The greatest window of a select, before an event."""
     return max((source.window or 0 for one in select.selects() for source in one.sources), default=0)

@@ -1,4 +1,4 @@
-"""The batch driver of RECALL: events are collected, history is asked by Spark chunk by chunk, rows go back to Spark."""
+"""RECALL in bounded queries: events are collected, history is read by Spark chunk by chunk, rows return to Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from presage.columnar.processing_order import sorted_table
 from presage.execution.spark.archive import read_archive
 from presage.execution.spark.batch import BatchContext, column, ordering, run
 from presage.execution.spark.catalyst_fallback import catalyst
-from presage.execution.spark.tables import frame_of
+from presage.execution.spark.types import frame_of
 from presage.execution.steps import relation_rows, schema_of
 from presage.model.arrow import to_arrow
 from presage.model.types import BOOLEAN, LONG
@@ -29,34 +29,33 @@ from presage.operators.recall.nodes import Nearby, Recall, Recalled, Select, Sim
 from presage.operators.recall.partial import merge_parts
 from presage.operators.recall.progress import History, Progress
 from presage.operators.recall.questions import EVENT, EVER, HIGH, Questions
+from presage.operators.recall.retained import Retained
 from presage.operators.recall.similar_rows import PastEvents, similar_rows
 from presage.operators.recall.spark_aggregates import BEYOND
-from presage.operators.recall.spark_near import near_rows
-from presage.operators.recall.spark_selects import Asking, select_groups, select_parts, select_rows
+from presage.operators.recall.spark_selects import Asking, near_rows, select_groups, select_parts, select_rows
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, RelationScan, Scan
-from presage.plan.retained import Retained
 
-# Events that ask together.
+# Events that read history together.
 EVENTS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
 class SparkHistory:
-    """The history that a Recall reads, as it is at a moment: the files of its streams, and how they are asked."""
+    """The history that a Recall reads, as of a moment: the files of its streams, and how they are read."""
 
     node: Recall
     context: BatchContext
-    chunk_rows: int | None = None  # the default, unless somebody needs others
-    present: tuple[pa.Table, ...] = ()  # what a revision meets, as it is at the end of the query
-    standing: bool = False  # others wait while a unit is read
+    chunk_rows: int | None = None
+    present: tuple[pa.Table, ...] = ()  # what a revision is joined with, as of the end of the query
+    deployed: bool = False  # other events wait while a chunk is read
 
-    def units(self) -> list[Chunk]:
-        """Spans of time, newest first; one without bounds where there is no history."""
+    def chunks(self) -> list[Chunk]:
+        """The chunks, newest first; one without bounds if there is no history."""
         spans = self._spans()
         size = self.chunk_rows or self.context.rows_per_chunk or CHUNK_ROWS
-        found = history_chunks(spans, size, most_rows=MOST_GROWTH * size if self._reads_once() else None)
-        return [Chunk(found[0].low, EVER), *found[1:]] if found else [Chunk(-EVER, EVER)]
+        chunks = history_chunks(spans, size, most_rows=MOST_GROWTH * size if self._reads_once() else None)
+        return [Chunk(chunks[0].low, EVER), *chunks[1:]] if chunks else [Chunk(-EVER, EVER)]
 
     def _spans(self) -> list[tuple[int, int, int]]:
         """First time, last time and rows of every file."""
@@ -64,35 +63,35 @@ class SparkHistory:
         return [span for scan in scans for span in self._files(scan).spans]
 
     def _reads_once(self) -> bool:
-        """Whether units may stay small: each is read once. What is asked anew over all of them needs few."""
+        """Whether each chunk is read once, and may stay small. Selects that run over all chunks need few."""
         own = frozenset(column.name for column in self.node.input.columns)
         plain = [recall for recall in self.node.recalls if isinstance(recall, Recalled)]
-        return self.standing and all(not r.select.whole() and r.select.parameters <= own for r in plain)
+        return self.deployed and all(not r.select.whole() and r.select.parameters <= own for r in plain)
 
     def history(self) -> History:
-        units = self.units()
-        start = units[-1].low if units[-1].low != -EVER else None
+        chunks = self.chunks()
+        start = chunks[-1].low if chunks[-1].low != -EVER else None
         return History(self.ask, self.last_arrival, self.similar, start, self.present)
 
-    def last_arrival(self, recall: Recalled, unit: Chunk) -> int:
+    def last_arrival(self, recall: Recalled, chunk: Chunk) -> int:
         last = -1
         for number in recall.select.numbers:
             node = self.node.histories[number]
             if not _in_parts(node):
                 return EVER
             for scan in _scans(node):
-                files = self._files(scan).between(unit.low, unit.high)
+                files = self._files(scan).between(chunk.low, chunk.high)
                 if len(files.arrivals) != len(files.paths):
                     return EVER
                 last = max((last, *files.arrivals))
         return last
 
-    def ask(self, recall: Recalled, asked: Questions, unit: Chunk, parts: bool) -> pa.Table:
+    def ask(self, recall: Recalled, asked: Questions, chunk: Chunk, parts: bool) -> pa.Table:
         select = recall.select
-        here = self._here(recall, asked, unit, parts)
-        if here is not None:
-            return here
-        asking = self._asking(asked, unit)
+        local = self._ask_locally(recall, asked, chunk, parts)
+        if local is not None:
+            return local
+        asking = self._asking(asked, chunk)
         if not select.grouped:
             terms = (*select.outputs, *select.sort)
             named = {f"c{i}": Field(o.name, o.expr.type) for i, o in enumerate(terms)}
@@ -101,7 +100,7 @@ class SparkHistory:
             )
         if not parts:
             named = {each.name: Field(each.name, each.expr.type) for each in (*select.groups, *select.calls)}
-            named |= {q.name: Field(q.name, q.type) for q in select.asked if q.late}
+            named |= {q.name: Field(q.name, q.type) for q in select.subqueries if q.late}
             named |= {c.name + BEYOND: Field(c.name + BEYOND, BOOLEAN) for c in select.calls}
             return _in_range(select, _collected(select_groups(select, asking), named))
         groups = {f"g{i}": Field(g.name, g.expr.type) for i, g in enumerate(select.groups)}
@@ -113,8 +112,8 @@ class SparkHistory:
             found = found.set_column(place, name, found[f"p{i}"].cast(kind))
         return merge_parts([found], [EVENT, *(f.name for f in groups.values())], aggregates)
 
-    def _here(self, recall: Recalled, asked: Questions, unit: Chunk, parts: bool) -> pa.Table | None:
-        """The answers, where they are sooner found in this process."""
+    def _ask_locally(self, recall: Recalled, asked: Questions, chunk: Chunk, parts: bool) -> pa.Table | None:
+        """The answers, if the select can run in this process."""
         select = recall.select
         plain = plain_select(select, self.node.histories)
         if plain is None:
@@ -122,7 +121,7 @@ class SparkHistory:
         if select.grouped and not parts and not select.in_parts():
             return None
         (scan,) = _scans(plain.node)
-        files = self._files(scan).between(unit.low, unit.high)
+        files = self._files(scan).between(chunk.low, chunk.high)
         found = ask_here(select, plain, files, asked, aggregates_of(select) if select.grouped else None)
         if found is None or parts or not select.grouped:
             return found
@@ -137,21 +136,21 @@ class SparkHistory:
             self._past, self.ask, self._near, lambda number: _in_parts(self.node.histories[number]), self._spans
         )
 
-    def _past(self, number: int, unit: Chunk) -> pa.Table:
+    def _past(self, number: int, chunk: Chunk) -> pa.Table:
         """The past events of a span of time."""
         node = self.node.histories[number]
         if is_plain(node):
             (scan,) = _scans(node)
-            files = self._files(scan).between(unit.low, unit.high)
+            files = self._files(scan).between(chunk.low, chunk.high)
             if files.rows <= MOST_ROWS:
                 return _sorted(node, rows_here(node, files, Evaluator({})))
-        # Its time does not end with that of the statement.
+        # The bound of the query does not apply to history.
         context = self.context.inner(None)
         if _in_parts(node):
-            context = replace(context, read=lambda scan: self._read(scan, unit))
+            context = replace(context, read=lambda scan: self._read(scan, chunk))
         rows = _in_order(node, run(node, context))
         at = rows[TIME].to_numpy()
-        return selected(rows, (at >= unit.low) & (at < unit.high))
+        return selected(rows, (at >= chunk.low) & (at < chunk.high))
 
     def _near(self, stream: Nearby, width: int, asked: Questions) -> pa.Table:
         high = asked.table[HIGH].to_numpy()
@@ -159,24 +158,24 @@ class SparkHistory:
         found = near_rows(stream.number, width, stream.attributes, asking).toArrow()
         return found.set_column(0, EVENT, found[EVENT].cast(pa.int64()))
 
-    def _asking(self, asked: Questions, unit: Chunk) -> Asking:
+    def _asking(self, asked: Questions, chunk: Chunk) -> Asking:
         table = asked.table.combine_chunks()
         frame = frame_of(self.context.spark, table)
-        return Asking(table, frame, lambda number: self._rows(number, unit), unit, self.context)
+        return Asking(table, frame, lambda number: self._rows(number, chunk), chunk, self.context)
 
-    def _rows(self, number: int, unit: Chunk) -> DataFrame:
+    def _rows(self, number: int, chunk: Chunk) -> DataFrame:
         """The rows of a stream in a span of time, or of a relation."""
         node = self.node.histories[number]
         if number not in _streams(self.node):
             return run(node, self.context)
         if not _in_parts(node):
-            rows = run(node, self.context).where((F.col(TIME) >= F.lit(unit.low)) & (F.col(TIME) < F.lit(unit.high)))
+            rows = run(node, self.context).where((F.col(TIME) >= F.lit(chunk.low)) & (F.col(TIME) < F.lit(chunk.high)))
         else:
-            rows = run(node, replace(self.context, read=lambda scan: self._read(scan, unit)))
+            rows = run(node, replace(self.context, read=lambda scan: self._read(scan, chunk)))
         return rows.drop(*node.order)
 
-    def _read(self, scan: Scan, unit: Chunk) -> DataFrame | None:
-        files = self._files(scan).between(unit.low, unit.high)
+    def _read(self, scan: Scan, chunk: Chunk) -> DataFrame | None:
+        files = self._files(scan).between(chunk.low, chunk.high)
         return read_archive(self.context.spark, files) if files.paths else None
 
     def _files(self, scan: Scan):  # type: ignore[no-untyped-def]
@@ -185,9 +184,9 @@ class SparkHistory:
 
 
 def history_of(node: Recall, context: BatchContext) -> Archive:
-    """For a standing statement: history as the context sees it."""
-    spark = SparkHistory(node, context, standing=True)
-    return Archive(spark.units(), spark.history(), spark.past_events())
+    """History for a deployed statement, as of the context."""
+    spark = SparkHistory(node, context, deployed=True)
+    return Archive(spark.chunks(), spark.history(), spark.past_events())
 
 
 def run_recall(node: Recall, context: BatchContext) -> DataFrame:
@@ -195,24 +194,24 @@ def run_recall(node: Recall, context: BatchContext) -> DataFrame:
     events = _in_order(node.input, run(node.input, context))
     present = tuple(_present(each, context) for each in node.present)
     spark = SparkHistory(node, context, present=present)
-    made = [_schema(node).empty_table()]
+    tables = [_schema(node).empty_table()]
     for start in range(0, events.num_rows, EVENTS_AT_ONCE):
-        made += recall_all(node, events.slice(start, EVENTS_AT_ONCE), spark, evaluator_of(node, context))
-    rows = pa.concat_tables([table.select(_schema(node).names).cast(_schema(node)) for table in made])
+        tables += recall_all(node, events.slice(start, EVENTS_AT_ONCE), spark, evaluator_of(node, context))
+    rows = pa.concat_tables([table.select(_schema(node).names).cast(_schema(node)) for table in tables])
     return frame_of(context.spark, rows)
 
 
 def recall_all(node: Recall, events: pa.Table, spark: SparkHistory, evaluator: Evaluator) -> list[pa.Table]:
-    units = spark.units()
+    chunks = spark.chunks()
     if any(isinstance(recall, Similar) for recall in node.recalls):
-        # How rare a term is, all of history says.
-        units = [Chunk(units[-1].low, EVER)]
+        # The rarity of terms is that of all history.
+        chunks = [Chunk(chunks[-1].low, EVER)]
     progress = Progress(node, events.combine_chunks(), evaluator, spark.history())
-    return [progress.read(unit, last=unit is units[-1]) for unit in units]
+    return [progress.read(chunk, last=chunk is chunks[-1]) for chunk in chunks]
 
 
 def evaluator_of(node: Recall, context: BatchContext) -> Evaluator:
-    """Computes what stands above the answers; what only Catalyst can is asked of it."""
+    """The evaluator of terms over answers; Catalyst computes those that only it can."""
     exprs = [*node.expressions(), *(expr for recall in node.recalls for expr in recall.expressions())]
     names = {e.relation for expr in exprs for e in expr.walk() if isinstance(e, InRelation)}
     relations = {name: context.relations[name] for name in names}
@@ -242,12 +241,12 @@ def _scans(node: Node) -> list[Scan]:
 
 
 def _in_parts(node: Node) -> bool:
-    """Whether rows in a span of time are those of the events in it: nothing but expressions stands above the scans."""
+    """Whether rows in a span depend only on events in it: there are only expressions above the scans."""
     return all(isinstance(n, Scan | Filter | Project | Merge) for n in node.walk())
 
 
 def _in_range(select: Select, found: pa.Table) -> pa.Table:
-    """Without the columns that say of a sum whether it is too large; an error if one is."""
+    """The groups without the flags of overflow; an error if one is set."""
     for aggregate in aggregates_of(select):
         name = aggregate.output + BEYOND
         if name in found.column_names:
@@ -276,10 +275,10 @@ def _present(node: Node, context: BatchContext) -> pa.Table:
 
 
 def run_retained(node: Retained, context: BatchContext) -> DataFrame:
-    """What the window holds when the query's time stops."""
+    """What the window holds at the watermark of the query."""
     rows = run(node.input, context)
     if node.span is not None:
-        rows = rows.where(F.col(TIME) > F.lit(context.clock - node.span))
+        rows = rows.where(F.col(TIME) > F.lit(context.watermark - node.span))
     if node.most is None:
         return rows
     keys = [column(key, context) for key in node.keys]

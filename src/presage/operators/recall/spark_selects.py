@@ -1,7 +1,7 @@
-"""Selects of history as DataFrames: each batch of events is joined as a set.
+"""Selects of history as DataFrames: a batch of events is joined as a set.
 
-Events come as a small table: their number, the columns that the select names, and between which times and before which
-arrival the history of each lies. No text of the user's ever becomes SQL.
+Events are a small table: their number, the columns that the select names, and the bounds of their history in time and
+arrival. No text of the user ever becomes SQL.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,42 +17,45 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from presage.execution.spark.batch import BatchContext, column
-from presage.functions.aggregates import aggregate_named
-from presage.functions.catalyst.sorted_doubles import whole_sum
 from presage.model.types import DOUBLE, INT, LONG, STRING, is_orderable
 from presage.operators.recall.answers import ARRIVED, WHEN
 from presage.operators.recall.history_chunks import Chunk
-from presage.operators.recall.nodes import Asked, Select, Source, Windowed
+from presage.operators.recall.nodes import Select, Source, Subquery, Windowed
 from presage.operators.recall.questions import BEFORE, EVENT, EVER, HIGH, LOW
-from presage.operators.recall.spark_aggregates import groups_frame, is_count, is_whole_sum, parts_frame
+from presage.operators.recall.similar_rows import JSON
+from presage.operators.recall.spark_aggregates import definition, groups_frame, may_overflow, parts_frame
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Constant, Expr, conjuncts
-from presage.plan.nodes import SEQ, TIME
+from presage.plan.nodes import SEQ, TIME, Named
 
 TOO_LARGE = "a sum OVER rows leaves the range of LONG"
 # The rows of a stream or relation, by its number.
 Rows = Callable[[int], DataFrame]
-
-
-# Rows of history are first looked up among so many values, if events ask for no more, and then joined.
+# If events look for no more values than this, rows of history are filtered by them before the join.
 MOST_VALUES = 100
-# Types whose values are equal as literals just when they are in a join.
+# Types whose values are equal as literals exactly when they are in a join.
 PLAIN_TYPES = (STRING, INT, LONG)
+# How events around a past one are written as JSON.
+_JSON_OPTIONS = {
+    "ignoreNullFields": "false",
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX",
+}
 
 
 @dataclass(frozen=True)
 class Asking:
-    """What a select is asked with: the questions as a table and as a frame, and the rows of a span of history."""
+    """The input of a select: the questions as a table and as a frame, and the rows of a chunk of history."""
 
     questions: pa.Table
     events: DataFrame
     rows: Rows
-    unit: Chunk
+    chunk: Chunk
     context: BatchContext
 
 
 def select_rows(select: Select, asking: Asking) -> DataFrame:
-    """EVENT and the outputs, then the terms of its order, for a select without groups: as c0, c1 …; WHEN and ARRIVED
-    where it reads a stream."""
+    """EVENT and the outputs, then the terms of its order, of a select without groups: as c0, c1 …; WHEN and ARRIVED if
+    it reads a stream."""
     frame = joined(select, asking)
     for window in select.windows:
         frame = frame.withColumn(window.name, _over(window, frame, asking.context))
@@ -67,20 +71,21 @@ def select_parts(select: Select, asking: Asking) -> DataFrame:
 
 
 def select_groups(select: Select, asking: Asking) -> DataFrame:
-    """EVENT, what it names of the event, the groups, the aggregates, and the answers of selects beside them. A sum
-    that leaves the range of LONG is null, and the column of its name and BEYOND says so."""
+    """EVENT, the event's columns that it names, the groups, the aggregates, and the answers of late subqueries. A sum
+    that leaves the range of LONG is null, and flagged."""
     made = groups_frame(select, joined(select, asking), asking.context)
     # Without groups an aggregate of nothing is a row, too.
     made = asking.events.drop(LOW, HIGH, BEFORE).join(made, EVENT, "inner" if select.groups else "left")
-    counts: dict[str, bool | float | int | str] = {c.name: 0 for c in select.calls if is_count(c.expr)}
-    made = made.fillna(counts) if counts else made
-    for question in select.asked:
-        made = _answered(question, made, asking) if question.late else made
+    calls = [(c.name, c.expr) for c in select.calls if isinstance(c.expr, AggregateCall)]
+    of_nothing = {name: value for name, call in calls if (value := definition(call).of_nothing) is not None}
+    made = made.fillna(cast("dict[str, Any]", of_nothing)) if of_nothing else made
+    for subquery in select.subqueries:
+        made = _answered(subquery, made, asking) if subquery.late else made
     return made
 
 
 def whole_select(select: Select, asking: Asking) -> DataFrame:
-    """EVENT and the outputs as c0 …, with groups, HAVING, DISTINCT, ORDER BY and LIMIT done: of a select in another."""
+    """EVENT and the outputs as c0 …, after groups, HAVING, DISTINCT, ORDER BY and LIMIT: a select inside another."""
     terms = (*select.outputs, *select.sort)
     if not select.grouped:
         frame = select_rows(select, asking)
@@ -95,14 +100,22 @@ def whole_select(select: Select, asking: Asking) -> DataFrame:
     if select.distinct:
         frame, ties = frame.drop(*ties).distinct(), []
     if select.limit is not None:
-        # In the order of `presage.operators.recall.answers`.
+        # The order is that of `presage.operators.recall.answers`.
         count = len(select.outputs)
-        order = [_direction(f"c{count + i}", o.descending, o.nulls_first) for i, o in enumerate(select.order)]
+        order = [_directed(F.col(f"c{count + i}"), o.descending, o.nulls_first) for i, o in enumerate(select.order)]
         order += [F.col(name).asc() for name in ties]
         order += [F.col(f"c{i}").asc() for i, o in enumerate(select.outputs) if is_orderable(o.expr.type)]
         within = Window.partitionBy(EVENT).orderBy(*(order or [F.lit(0)]))
         frame = frame.withColumn("_n", F.row_number().over(within)).where(F.col("_n") <= select.limit).drop("_n")
     return frame.select(EVENT, *(f"c{i}" for i in range(len(select.outputs))))
+
+
+def near_rows(number: int, width: int, attributes: Sequence[Named], asking: Asking) -> DataFrame:
+    """EVENT, WHEN, ARRIVED and JSON of the events in the last `width` microseconds of each span."""
+    select = Select((Source("", number, window=width),), None, (), False, (), (), None, ())
+    named = [column(a.expr, asking.context).alias(a.name) for a in attributes]
+    text = F.to_json(F.struct(*named), _JSON_OPTIONS)
+    return joined(select, asking).select(EVENT, WHEN, ARRIVED, text.alias(JSON))
 
 
 # -- joining -----------------------------------------------------------------------------------------
@@ -111,7 +124,7 @@ def whole_select(select: Select, asking: Asking) -> DataFrame:
 def joined(select: Select, asking: Asking) -> DataFrame:
     """The rows of FROM and WHERE for every event."""
     pending = conjuncts(select.where)
-    asked = {a.name for a in select.asked}
+    subqueries = {each.name for each in select.subqueries}
     frame = F.broadcast(asking.events)
     known = set(asking.events.columns)
     timed = False
@@ -119,7 +132,7 @@ def joined(select: Select, asking: Asking) -> DataFrame:
         rows, columns = _source(source, asking)
         conditions = list(conjuncts(source.on))
         if not source.outer:
-            ready = [c for c in pending if c.columns() <= known | columns and not c.columns() & asked]
+            ready = [c for c in pending if c.columns() <= known | columns and not c.columns() & subqueries]
             conditions += ready
             pending = [c for c in pending if c not in ready]
         tests = [column(c, asking.context) for c in conditions]
@@ -134,8 +147,8 @@ def joined(select: Select, asking: Asking) -> DataFrame:
             frame, timed = frame.withColumnsRenamed({"_rt": WHEN, "_rs": ARRIVED}), True
         frame = frame.drop("_rt", "_rs", "_slice", "_rslice")
         known |= columns
-    for question in select.asked:
-        frame = frame if question.late else _answered(question, frame, asking)
+    for subquery in select.subqueries:
+        frame = frame if subquery.late else _answered(subquery, frame, asking)
     rest = [column(c, asking.context) for c in pending]
     return frame.where(_all(rest)) if rest else frame
 
@@ -154,7 +167,7 @@ def _source(source: Source, asking: Asking) -> tuple[DataFrame, set[str]]:
 
 
 def _looked_up(rows: DataFrame, columns: set[str], conditions: Sequence[Expr], asking: Asking) -> DataFrame:
-    """Only rows that have a value which some event asks for: sooner found in a file than by a join."""
+    """Only rows with a value that some event looks for: a filter on files is faster than a join."""
     for condition in conditions:
         if not (isinstance(condition, Comparison) and condition.op == "="):
             continue
@@ -170,25 +183,25 @@ def _looked_up(rows: DataFrame, columns: set[str], conditions: Sequence[Expr], a
 
 
 def _bounded(source: Source, frame: DataFrame, asking: Asking | None) -> tuple[DataFrame, list[Column]]:
-    """Only events of the history of each; with a window, slices of time as wide as that are joined by equality.
+    """Conditions for rows in the history of each event; a window is joined by equality of slices of its width.
 
-    With `asking`, what the whole span satisfies is not asked: then times and arrivals need not be read."""
-    # Events before all of the span ask nothing of it.
+    With `asking`, conditions that all rows of the chunk satisfy are left out: then times and arrivals are not read."""
+    # Events before the chunk have no questions to it.
     some = asking is not None and asking.questions.num_rows > 0
-    asked, unit = (asking.questions, asking.unit) if asking is not None and some else (None, None)
+    asked, chunk = (asking.questions, asking.chunk) if asking is not None and some else (None, None)
     tests = []
-    if asked is None or unit is None or source.window is not None or pc.min(asked[HIGH]).as_py() < unit.high:
+    if asked is None or chunk is None or source.window is not None or pc.min(asked[HIGH]).as_py() < chunk.high:
         tests.append(F.col("_rt") < F.col(HIGH))
     if asked is None or pc.min(asked[BEFORE]).as_py() < EVER:
         tests.append(F.col("_rs") < F.col(BEFORE))
     if source.window is None:
-        if asked is None or unit is None or pc.max(asked[LOW]).as_py() > unit.low:
+        if asked is None or chunk is None or pc.max(asked[LOW]).as_py() > chunk.low:
             tests.append(F.col("_rt") >= F.col(LOW))
         return frame, tests
     width = F.lit(source.window)
     last = F.col(HIGH) - F.lit(1)
     if source.outer:
-        # An event in two slices would be without a partner in one of them.
+        # An event is in two slices, and in one of them it would have no partner.
         return frame, [*tests, F.col("_rt") > last - width]
     slices = F.array_distinct(F.array(_slice(last, width), _slice(last - width, width)))
     tests += [F.col("_rt") > last - width, F.col("_slice") == _slice(F.col("_rt"), width)]
@@ -199,13 +212,13 @@ def _slice(time: Column, width: Column) -> Column:
     return time - F.pmod(time, width)
 
 
-def _answered(question: Asked, frame: DataFrame, asking: Asking) -> DataFrame:
-    """The frame with the answer of a select in a term as a column."""
-    key = f"{EVENT}{question.name}"
-    found = whole_select(question.select, asking).withColumnRenamed(EVENT, key)
-    if question.kind == "value":
-        made = found.withColumnRenamed("c0", question.name)
-    elif question.kind == "exists":
+def _answered(subquery: Subquery, frame: DataFrame, asking: Asking) -> DataFrame:
+    """The frame with the answer of a subquery as a column."""
+    key = f"{EVENT}{subquery.name}"
+    found = whole_select(subquery.select, asking).withColumnRenamed(EVENT, key)
+    if subquery.kind == "value":
+        made = found.withColumnRenamed("c0", subquery.name)
+    elif subquery.kind == "exists":
         made = found.groupBy(key).agg(F.count(F.lit(1)).alias("_rows"))
     else:
         made = found.groupBy(key).agg(
@@ -214,26 +227,22 @@ def _answered(question: Asked, frame: DataFrame, asking: Asking) -> DataFrame:
             F.count(F.lit(1)).alias("_rows"),
         )
     frame = frame.join(made, F.col(EVENT) == F.col(key), "left").drop(key)
-    if question.kind == "value":
+    if subquery.kind == "value":
         return frame
     some = F.coalesce(F.col("_rows"), F.lit(0)) > 0
-    if question.kind == "exists":
-        return frame.withColumn(question.name, some).drop("_rows")
-    assert question.operand is not None
-    operand = column(question.operand, asking.context)
-    # As SQL has it: unknown where the value, or one of those it is compared with, is null and none is equal.
+    if subquery.kind == "exists":
+        return frame.withColumn(subquery.name, some).drop("_rows")
+    assert subquery.operand is not None
+    operand = column(subquery.operand, asking.context)
+    # As in SQL: unknown if the value, or one of those it is compared with, is null and none is equal.
     unknown = operand.isNull() | F.col("_null")
     inside = F.coalesce(F.array_contains(F.col("_values"), operand), F.lit(False))
     among = F.when(~some, F.lit(False)).when(inside, F.lit(True)).when(unknown, F.lit(None)).otherwise(F.lit(False))
-    return frame.withColumn(question.name, among).drop("_values", "_null", "_rows")
+    return frame.withColumn(subquery.name, among).drop("_values", "_null", "_rows")
 
 
 def _all(tests: list[Column]) -> Column:
     return reduce(lambda a, b: a & b, tests) if tests else F.lit(True)
-
-
-def _direction(name: str, descending: bool, nulls_first: bool) -> Column:
-    return _directed(F.col(name), descending, nulls_first)
 
 
 def _directed(at: Column, descending: bool, nulls_first: bool) -> Column:
@@ -252,7 +261,7 @@ def _over(window: Windowed, frame: DataFrame, context: BatchContext) -> Column:
         for term, how in zip(window.sort, window.order, strict=True)
     ]
     if window.function in ("row_number", "ntile", "lag", "lead") and WHEN in frame.columns:
-        # Equal rows have one order, whatever the chunks.
+        # Equal rows have one order, independent of the chunks.
         order += [F.col(WHEN).asc(), F.col(ARRIVED).asc()]
     within = Window.partitionBy(EVENT, *(column(part, context) for part in window.partition))
     within = within.orderBy(*order) if order else within
@@ -263,31 +272,26 @@ def _windowed(window: Windowed, within: WindowSpec, context: BatchContext) -> Co
     first = window.args[0] if window.args else None
     if isinstance(first, AggregateCall):
         value = F.lit(1) if first.arg is None else column(first.arg, context)
-        if not is_whole_sum(first):
-            made: Column = aggregate_named(first.function).over(value)
+        if not may_overflow(first):
+            made: Column = definition(first).over(value)
             return made.over(within)
-        total = whole_sum(first, value).over(within)
+        total = definition(first).wide(first, value).over(within)
         return F.when(
             total.isNotNull(), F.coalesce(total.try_cast("long"), F.raise_error(F.lit(TOO_LARGE)).cast("long"))
         )
     if window.function in ("lag", "lead"):
         count = _count_of(window.args[1]) if len(window.args) > 1 else 1
-        moved = (F.lag if window.function == "lag" else F.lead)(column(window.args[0], context), count).over(within)
+        shift = F.lag if window.function == "lag" else F.lead
+        moved = shift(column(window.args[0], context), count).over(within)
         if len(window.args) < 3:
             return moved
-        # A null that is there is no missing row.
-        there = (F.lag if window.function == "lag" else F.lead)(F.lit(True), count).over(within)
+        # A null in a row is not a missing row.
+        there = shift(F.lit(True), count).over(within)
         return F.when(there, moved).otherwise(column(window.args[2], context))
     if first is not None:
         return F.ntile(_count_of(first)).over(within).cast("long")
-    made = {
-        "row_number": F.row_number,
-        "rank": F.rank,
-        "dense_rank": F.dense_rank,
-        "percent_rank": F.percent_rank,
-        "cume_dist": F.cume_dist,
-    }[window.function]().over(within)
-    return made.cast("double" if window.type == DOUBLE else "long")
+    ranked: Column = getattr(F, window.function)().over(within)  # one of RANKINGS, named as in Spark
+    return ranked.cast("double" if window.type == DOUBLE else "long")
 
 
 def _count_of(expr: Expr) -> int:

@@ -1,16 +1,16 @@
-"""RECALL in the registry of operators. Its nodes are no stages, and this is why.
+"""RECALL in the registry of operators.
 
-A stage is a function of its input and its state. A recall also reads history, chunk by chunk, at a pace of its own:
-what a step yields depends on how much of the archive has been read by then. Its nodes therefore have drivers of their
-own: `deployed` in deployed statements, `spark_history` in bounded queries.
+Its nodes are no stages. A stage is a function of its input and its state. A recall also reads history, chunk by chunk,
+at a pace of its own: the rows of a step depend on how much of the archive has been read. Its nodes therefore run in
+modules of their own: `deployed` in deployed statements, `spark_history` in bounded queries.
 """
 
 from __future__ import annotations
 
 from presage.execution.stage import Operator
 from presage.operators.recall import deployed
+from presage.operators.recall.retained import Retained
 from presage.plan.nodes import Node
-from presage.plan.retained import Retained
 
 
 def _reads_end(node: Node) -> bool:
@@ -20,7 +20,7 @@ def _reads_end(node: Node) -> bool:
 OPERATOR = Operator(
     steps=deployed.OPERATORS,
     spark="presage.operators.recall.spark_history",
-    # Events wait until all that belongs to their contexts is there.
+    # Events wait until their contexts are complete.
     timers=deployed.has_similar,
     reads_end=_reads_end,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from presage.analyze.expressions import ExpressionBinder
-from presage.errors import did_you_mean, error
+from presage.errors import did_you_mean, error, unsupported
 from presage.functions.aggregates import AggregateFunction, aggregates
 from presage.lang import syntax as s
 from presage.lang.recall_syntax import OrderTerm, Over
@@ -16,7 +16,7 @@ from presage.plan.nodes import Named
 
 
 class _Ranking(NamedTuple):
-    """A function of the place of a row: how many arguments it takes, and its type, None for that of its argument."""
+    """A function of the place of a row: how many arguments it takes, and its type (None: that of its argument)."""
 
     least: int
     most: int
@@ -24,43 +24,34 @@ class _Ranking(NamedTuple):
 
 
 RANKINGS = {
-    "row_number": _Ranking(0, 0, LONG),
-    "rank": _Ranking(0, 0, LONG),
-    "dense_rank": _Ranking(0, 0, LONG),
-    "percent_rank": _Ranking(0, 0, DOUBLE),
-    "cume_dist": _Ranking(0, 0, DOUBLE),
+    **dict.fromkeys(("row_number", "rank", "dense_rank"), _Ranking(0, 0, LONG)),
+    **dict.fromkeys(("percent_rank", "cume_dist"), _Ranking(0, 0, DOUBLE)),
     "ntile": _Ranking(1, 1, LONG),
-    "lag": _Ranking(1, 3, None),
-    "lead": _Ranking(1, 3, None),
+    **dict.fromkeys(("lag", "lead"), _Ranking(1, 3, None)),
 }
 
 
 def bind_over(written: Over, name: str, terms: ExpressionBinder) -> Windowed:
-    """`terms` binds what stands inside, where no other window function may stand."""
+    """`terms` binds the terms inside, in which a window function is an error."""
     function = written.call.name.lower()
     partition = tuple(terms.bind(term) for term in written.partition)
     sort, order = _order(written.order, terms)
     if function in RANKINGS:
         if not order:
-            raise error(
-                "SYNTAX",
-                written.span,
-                found=f"{written.call.name} without an order",
-                expected="ORDER BY in OVER",
-                fix="write ORDER BY h.at, say, in its brackets",
-            )
+            found, fix = f"{written.call.name} without an order", "write ORDER BY h.at, say, in its brackets"
+            raise error("SYNTAX", written.span, found=found, expected="ORDER BY in OVER", fix=fix)
         args, kind = _ranked(written.call, terms)
     else:
         bound = terms.bind(written.call)
         if not isinstance(bound, AggregateCall) or bound.function not in _before_over() or bound.distinct:
             fix = did_you_mean(function, [*_before_over(), *RANKINGS])
-            raise error("UNSUPPORTED", written.call.span, what=f"{written.call.name}(…)", where="before OVER", fix=fix)
+            raise unsupported(written.call.span, f"{written.call.name}(…)", "before OVER", fix)
         args, kind = (bound,), bound.type
     return Windowed(name, function, args, partition, sort, order, kind)
 
 
 def _before_over() -> list[str]:
-    """Aggregates whose value over rows does not depend on how equal ones are ordered."""
+    """Aggregates whose value over rows does not depend on the order of equal rows."""
     return [each.name for each in aggregates() if type(each).over is not AggregateFunction.over]
 
 
@@ -74,11 +65,10 @@ def _order(written: tuple[OrderTerm, ...], terms: ExpressionBinder) -> tuple[tup
 
 
 def order_by(name: str, term: OrderTerm, expr: Expr) -> Order:
-    """The order of a term of ORDER BY, whose values are in the column `name`. Nulls come first where it ascends."""
+    """A term of ORDER BY, whose values are in the column `name`. In ascending order nulls come first."""
     if not is_orderable(expr.type):
-        raise error(
-            "TYPE_MISMATCH", term.span, what="ORDER BY", expected="values that can be compared", found=expr.type
-        )
+        expected = "values that can be compared"
+        raise error("TYPE_MISMATCH", term.span, what="ORDER BY", expected=expected, found=expr.type)
     first = not term.descending if term.nulls_first is None else term.nulls_first
     return Order(name, term.descending, first)
 
@@ -92,22 +82,12 @@ def _ranked(call: s.Call, terms: ExpressionBinder) -> tuple[tuple[Expr, ...], Da
     counts = args if call.name.lower() == "ntile" else args[1:2]
     for count in counts:
         if not (isinstance(count, Constant) and isinstance(count.value, int) and count.value >= 1):
-            raise error(
-                "BAD_VALUE",
-                count.span,
-                what=f"the number of {call.name}",
-                found="something else",
-                expected="a whole number of at least 1",
-            )
+            what, expected = f"the number of {call.name}", "a whole number of at least 1"
+            raise error("BAD_VALUE", count.span, what=what, found="something else", expected=expected)
     if ranking.type is not None:
         return args, ranking.type
     kind = common_type(args[0].type, args[2].type) if len(args) == 3 else args[0].type
     if kind is None or kind != args[0].type:
-        raise error(
-            "TYPE_MISMATCH",
-            call.span,
-            what=f"what {call.name} gives where there is no row",
-            expected=args[0].type,
-            found=args[2].type,
-        )
+        what = f"what {call.name} gives where there is no row"
+        raise error("TYPE_MISMATCH", call.span, what=what, expected=args[0].type, found=args[2].type)
     return args, kind

@@ -1,15 +1,15 @@
-"""Binds SELECT … FROM SEQUENCE [ … ] to a plan with a SequenceMatch node."""
+"""Binder of SELECT … FROM SEQUENCE [ … ]: a plan with a SequenceMatch node."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from presage.analyze.coerce import cast_to
-from presage.analyze.event_types import event_type_of
 from presage.analyze.expressions import ExpressionBinder
+from presage.analyze.names import event_type_of
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem, plan_name
+from presage.analyze.type_rules import cast_to
 from presage.errors import did_you_mean, error
 from presage.lang import sequence_syntax as q
 from presage.lang import syntax as s
@@ -30,7 +30,7 @@ from presage.operators.sequence.analyze_select import (
     refuse_clauses,
     variable_column,
 )
-from presage.operators.sequence.classify import EXTENDED, REGULAR, classify
+from presage.operators.sequence.classify import EXTENDED, JOINT, REGULAR, classify, given_of, method_of
 from presage.operators.sequence.kernel.query import (
     CERTAIN,
     INDEPENDENT,
@@ -46,7 +46,6 @@ from presage.operators.sequence.kernel.query import (
     inner_name,
 )
 from presage.operators.sequence.kernel.spec import GoalColumns, SequenceTables, StreamColumns
-from presage.operators.sequence.methods import JOINT, given_of, method_of
 from presage.operators.sequence.nodes import SequenceMatch
 from presage.plan import expr as e
 from presage.plan.display import show
@@ -60,29 +59,25 @@ MOST_GOALS = 16
 
 
 class SequenceItems:
-    """What SELECT asks of this capability (`select.extensions.Extensions`)."""
+    """Items of FROM that sequences add to SELECT (`select.extensions.Extensions`)."""
 
     def sequence(
         self, query: s.Query, item: s.FromItem, events: Events, catalog: Catalog, upper: int | None
     ) -> BoundQuery:
-        return bind_sequence(query, item, events, catalog, upper)
+        """The plan of a query whose only item is a sequence."""
+        problems = Problems()
+        refuse_clauses(query, item, problems)
+        problems.raise_any()
+        assert item.sequence is not None
+        return _SequenceBinder(query, item.sequence, events, catalog).bind(upper)
 
     def inferred(self, stream: EventType, alias: str, events: Events, catalog: Catalog, span: Span) -> Node:
         return bind_inferred(stream, alias, events, catalog, span)
 
 
-def bind_sequence(query: s.Query, item: s.FromItem, events: Events, catalog: Catalog, upper: int | None) -> BoundQuery:
-    """The plan of a query whose only item is a sequence."""
-    problems = Problems()
-    refuse_clauses(query, item, problems)
-    problems.raise_any()
-    assert item.sequence is not None
-    return _SequenceBinder(query, item.sequence, events, catalog).bind(upper)
-
-
 @dataclass
 class _Stream:
-    """A stream of the query, with what is prepared of its rows."""
+    """A stream of the query, with the columns prepared of its rows."""
 
     event_type: EventType
     node: Node
@@ -96,7 +91,7 @@ class _Stream:
 
 @dataclass
 class _Part:
-    """A subgoal, half bound: `columns` are those of its variables by their own names, inner ones included."""
+    """A partly bound subgoal. `columns`: of its variables, including inner ones, by name."""
 
     syntax: q.Subgoal
     source: int
@@ -128,14 +123,8 @@ class _SequenceBinder:
         problems = Problems()
         written = self.sequence.parts
         if len(written) > MOST_GOALS:
-            raise error(
-                "LIMIT",
-                written[MOST_GOALS].span,
-                what="the number of subgoals",
-                limit_name="subgoals",
-                limit=MOST_GOALS,
-                fix="divide the sequence: INSERT the first part INTO a stream",
-            )
+            what, fix = "the number of subgoals", "divide the sequence: INSERT the first part INTO a stream"
+            raise error("LIMIT", written[MOST_GOALS].span, what=what, limit_name="subgoals", limit=MOST_GOALS, fix=fix)
         parts: list[_Part] = []
         for subgoal in written:
             part = problems.attempt(lambda g=subgoal: self._part(g, parts))  # type: ignore[misc]
@@ -155,15 +144,10 @@ class _SequenceBinder:
         event_type = event_type_of(subgoal.stream, subgoal.name_span, self.catalog)
         attributes = event_type.positional
         if len(subgoal.terms) != len(attributes):
-            expected = f"{event_type.name}({', '.join(a.name for a in attributes)})"
-            raise error(
-                "BAD_VALUE",
-                subgoal.span,
-                what=f"the number of terms of {event_type.name}",
-                found=len(subgoal.terms),
-                expected=f"{len(attributes)}: {expected}",
-                fix="write _ for what does not matter",
-            )
+            expected = f"{len(attributes)}: {event_type.name}({', '.join(a.name for a in attributes)})"
+            what, fix = f"the number of terms of {event_type.name}", "write _ for what does not matter"
+            found = len(subgoal.terms)
+            raise error("BAD_VALUE", subgoal.span, what=what, found=found, expected=expected, fix=fix)
         number = len(before)
         source = self._source(event_type, subgoal.name_span)
         stream = self.streams[source]
@@ -173,7 +157,7 @@ class _SequenceBinder:
         self._check_shared(subgoal, own)
         inner = own - shared - seen if shared is not None else frozenset()
         names = {name: inner_name(name, number) if name in inner else name for name in own}
-        # Without KEY the whole event is what it is about (see `_key_columns`).
+        # Without KEY the whole event is the key (see `_key_columns`).
         keys = event_type.key or tuple(a.name for a in attributes)
         key = tuple(i for i, a in enumerate(attributes) if a.name in keys)
         part = _Part(subgoal, source, (), key, {}, names, shared=shared)
@@ -220,26 +204,15 @@ class _SequenceBinder:
 
     def _variable(self, term: q.Variable, name: str, column: e.ColumnRef, part: _Part) -> Term:
         if "@" in term.name or "#" in term.name:
-            # Names inside a Kleene plus, and columns of a state, are told apart from variables by these.
+            # Reserved: inner names of a Kleene plus and columns of the state contain them.
+            what, fix = "the name of a variable", "choose another name"
             raise error(
-                "BAD_VALUE",
-                term.span,
-                what="the name of a variable",
-                found=f"'{term.name}'",
-                expected="a name without @ and #",
-                fix="choose another name",
+                "BAD_VALUE", term.span, what=what, found=f"'{term.name}'", expected="a name without @ and #", fix=fix
             )
         if name in part.columns:
             first = part.columns[name]
             if first.type != column.type:
-                raise error(
-                    "TYPE_MISMATCH",
-                    term.span,
-                    what=f"the variable '{term.name}'",
-                    expected=first.type,
-                    found=column.type,
-                    fix="use two variables and compare them in WHERE",
-                )
+                raise _unlike(term, first.type, column.type, "use two variables and compare them in WHERE")
             part.candidate.append(e.Comparison(t.BOOLEAN, "=", first, column))
         else:
             part.columns[name] = column
@@ -249,19 +222,12 @@ class _SequenceBinder:
         elif known != column.type:
             common = t.common_type(known, column.type)
             if common is None:
-                raise error(
-                    "TYPE_MISMATCH",
-                    term.span,
-                    what=f"the variable '{term.name}'",
-                    expected=known,
-                    found=column.type,
-                    fix="use two variables",
-                )
+                raise _unlike(term, known, column.type, "use two variables")
             self.types[name] = common
         return Variable(name)
 
     def _equal(self, column: e.ColumnRef, attribute: str, term: q.ConstantTerm) -> e.Expr:
-        """An attribute compared with a constant, as `=` would."""
+        """The comparison of an attribute with a constant, with the types of `=`."""
         scope = ScopeItem("", f"attribute '{attribute}'", ((attribute, column.type),))
         written = s.Binary(
             "=", s.Name(attribute, span=term.span), s.Literal(term.value, span=term.span), span=term.span
@@ -276,15 +242,14 @@ class _SequenceBinder:
         return _renamed(bound, {scope.plan_name(w): part.columns[name] for w, name in part.names.items()})
 
     def _unfolding(self, condition: s.Expr, part: _Part, before: list[_Part], where: str) -> None:
-        """What must hold at each unfolding: of its own event, or also of what was found before."""
+        """A condition on each unfolding: on its own event, or also on the goals before."""
         names = {name: name for name in _visible_in(before)} | part.names
         kinds = {written: self.types[name] for written, name in names.items()}
         scope = ScopeItem("", where, tuple(sorted(kinds.items())))
         bound = ExpressionBinder(Scope([scope], self.catalog), no_aggregates_in=where).condition(condition, where)
         by_column = {scope.plan_name(written): name for written, name in names.items()}
         for conjunct in e.conjuncts(bound):
-            spoken = [by_column[column] for column in conjunct.columns()]
-            if set(spoken) <= part.columns.keys():
+            if {by_column[column] for column in conjunct.columns()} <= part.columns.keys():
                 own = {c: part.columns[n] for c, n in by_column.items() if n in part.columns}
                 part.accepted.append(_renamed(conjunct, own))
             else:
@@ -296,13 +261,14 @@ class _SequenceBinder:
         arguments: dict[str, e.Expr] = {
             c: e.ColumnRef(self.types[n], f"a{order.index(n)}") for c, n in names.items() if n in order
         }
-        # In words of the user: variables by their names.
-        said = show(_renamed(conjunct, {c: e.ColumnRef(self.types[n], n.partition("@")[0]) for c, n in names.items()}))
-        self.conditions.append((Condition(frozenset(order), level, said, unfolding), _renamed(conjunct, arguments)))
+        # For messages: variables under the names that the user wrote.
+        text = show(_renamed(conjunct, {c: e.ColumnRef(self.types[n], n.partition("@")[0]) for c, n in names.items()}))
+        self.conditions.append((Condition(frozenset(order), level, text, unfolding), _renamed(conjunct, arguments)))
 
     def _align(self, parts: list[_Part]) -> None:
-        """A variable has one type wherever it stands. If all goals of a stream that have it share a place in the key,
-        they read it there: it tells the chains apart, while another place may say so of one goal's candidates only."""
+        """Give a variable one type in all goals. If all goals of a stream that have it share a position in the key,
+        they read it there: that position identifies the chain, while another one holds for candidates of one goal
+        only."""
         for part in parts:
             stream = self.streams[part.source]
             for name, column in part.columns.items():
@@ -315,7 +281,7 @@ class _SequenceBinder:
     # -- WHERE and SELECT -------------------------------------------------------------------------------------
 
     def _scope(self, parts: list[_Part]) -> SequenceScope:
-        """What SELECT and the statement's WHERE can speak of."""
+        """The names that SELECT and the statement's WHERE may use."""
         names = dict.fromkeys(name for part in parts for name in part.columns if name in part.visible)
         seen = ScopeItem("", "the sequence", tuple((name, self.types[name]) for name in names))
         inner = frozenset(written for part in parts for written in part.names) - names.keys()
@@ -405,8 +371,8 @@ class _SequenceBinder:
         return GoalColumns(flag(part.candidate), flag(part.accepted), flag(part.reads), variables)
 
     def _key_columns(self, parts: list[_Part], divides: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """By stream, what tells its chains apart. Where that is the whole event, what divides the sequence is enough:
-        events that happened may be of one chain in any number."""
+        """By stream, the columns that distinguish its chains. If the whole event is the key, the dividing variables
+        suffice: any number of certain events may belong to one chain."""
         found = []
         for number, stream in enumerate(self.streams):
             key = [a.name for a in stream.event_type.positional if a.name in stream.event_type.key]
@@ -425,6 +391,11 @@ class _SequenceBinder:
         return StreamColumns(
             kind, key, tuple(name(stream.column(a)) for a in values), previous, name(stream.column(PROBABILITY))
         )
+
+
+def _unlike(term: q.Variable, expected: t.DataType, found: t.DataType, fix: str) -> Exception:
+    what = f"the variable '{term.name}'"
+    return error("TYPE_MISMATCH", term.span, what=what, expected=expected, found=found, fix=fix)
 
 
 def _kind(event_type: EventType) -> int:
@@ -453,7 +424,7 @@ def _above(clause: s.ProbabilityClause) -> e.Expr:
 
 
 def _constant_of(agrees: e.Expr) -> object:
-    """The value that an attribute is compared with, in the attribute's own type."""
+    """The constant of a comparison, in the type of the attribute."""
     return next((x.value for x in agrees.walk() if isinstance(x, e.Constant)), None)
 
 

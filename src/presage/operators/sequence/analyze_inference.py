@@ -1,4 +1,4 @@
-"""Binds an inferred stream to an Infer node over its readings."""
+"""Binder of inferred streams: an Infer node over the readings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Events = Callable[[EventType, str, Span], Node]
 
 def bind_inferred(stream: EventType, alias: str, events: Events, catalog: Catalog, span: Span) -> Node:
     """The rows of a stream that is declared FROM INFERENCE."""
-    said = stream.inference
-    assert said is not None
+    inference = stream.inference
+    assert inference is not None
     assert stream.probabilistic is not None
-    readings = catalog.types[said.over]
-    model = read_model(catalog.models[said.model])
+    readings = catalog.types[inference.over]
+    model = read_model(catalog.models[inference.model])
     names = [a.name for a in readings.attributes if a.name != readings.event_time]
     observes = observed(model, names, readings.key)
     own = f"{alias}!{readings.name}"
@@ -33,7 +33,7 @@ def bind_inferred(stream: EventType, alias: str, events: Events, catalog: Catalo
         Named(name, ColumnRef(kinds[name], plan_name(own, name))) for name in dict.fromkeys((*readings.key, *observes))
     )
     (attribute,) = stream.probabilistic.attributes
-    check_states(model, said.model, stream, attribute, span)
+    check_states(model, inference.model, stream, attribute, span)
     fields = tuple(Field(plan_name(alias, a.name), a.type) for a in stream.attributes)
     shown = {plan_name(alias, key): key for key in stream.key}
     shown |= {plan_name(alias, attribute): attribute, plan_name(alias, PROBABILITY): PROBABILITY}
@@ -46,44 +46,39 @@ def bind_inferred(stream: EventType, alias: str, events: Events, catalog: Catalo
         readings.key,
         observes,
         model,
-        said.method,
-        said.particles or 0,
+        inference.method,
+        inference.particles or 0,
         attribute,
         fields,
         tuple(shown.items()),
         times,
         stream.probabilistic.markov,
-        said.model,
+        inference.model,
     )
 
 
 def check_inferred(stream: EventType, catalog: Catalog, span: Span) -> None:
     """Whether the model fits the readings and the stream."""
-    said, uncertain = stream.inference, stream.probabilistic
-    assert said is not None
+    inference, uncertain = stream.inference, stream.probabilistic
+    assert inference is not None
     assert uncertain is not None
-    model = read_model(catalog.models[said.model])
-    readings = catalog.types[said.over]
+    model = read_model(catalog.models[inference.model])
+    readings = catalog.types[inference.over]
     observed(model, [a.name for a in readings.attributes if a.name != readings.event_time], readings.key)
-    check_states(model, said.model, stream, uncertain.attributes[0], span)
+    check_states(model, inference.model, stream, uncertain.attributes[0], span)
 
 
 def read_model(declared: Declared) -> Model:
-    """What a model's file said."""
+    """The model of a declaration, from the stored text of its file."""
     return model_of_text(declared.text, declared.path)
 
 
 def check_states(model: Model, name: str, stream: EventType, attribute: str, span: Span) -> None:
-    """A state must be a value of the attribute that it becomes."""
+    """Check that states are values of the inferred attribute."""
     kind = next(a.type for a in stream.attributes if a.name == attribute)
     wider = ("INT", "LONG", "DOUBLE")
     own = model.state_type
     if str(kind) not in ((own,) if own == "STRING" else wider[wider.index(own) :]):
-        raise error(
-            "TYPE_MISMATCH",
-            span,
-            what=f"the attribute '{attribute}' of '{stream.name}'",
-            expected=f"{model.state_type}, as the states of model '{name}'",
-            found=kind,
-            fix=f"declare it {model.state_type}",
-        )
+        what = f"the attribute '{attribute}' of '{stream.name}'"
+        expected = f"{model.state_type}, as the states of model '{name}'"
+        raise error("TYPE_MISMATCH", span, what=what, expected=expected, found=kind, fix=f"declare it {own}")

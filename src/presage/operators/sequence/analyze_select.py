@@ -1,4 +1,4 @@
-"""SELECT over a sequence -> the columns of its answer: selected variables, the time, how likely, how it was found."""
+"""Columns of SELECT over a sequence: selected variables, time, probability, method and bounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from presage.model.text import Span
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import Field, Named, is_own_name
 
-# Columns of the answer beside the selected variables.
+# Columns of the answer other than the selected variables.
 AT, METHOD, LOW, HIGH = "at", "method", "probability_low", "probability_high"
 BOUNDS = ((METHOD, t.STRING), (LOW, t.DOUBLE), (HIGH, t.DOUBLE))
 OWN = (AT, PROBABILITY, METHOD, LOW, HIGH)
@@ -24,7 +24,7 @@ Kinds = dict[str, t.DataType]
 
 @dataclass
 class SequenceScope(Scope):
-    """The variables of a sequence; `inner` are those that only the unfoldings of a Kleene plus know."""
+    """The variables of a sequence; `inner` are visible only inside a Kleene plus."""
 
     inner: frozenset[str] = frozenset()
 
@@ -66,15 +66,15 @@ def own_column(name: str) -> str:
 
 
 def variable_column(name: str, kinds: Kinds) -> str:
-    """The plan's name for a variable. One that is called like a column of the answer, or like another variable but for
-    its case, which Spark does not tell apart, gets a number."""
+    """The plan's name for a variable. A number is added if the name differs from a column of the answer or another
+    variable only by case, which Spark ignores."""
     same = [n for n in (*OWN, *kinds) if n.lower() == name.lower()]
     place = len(same) - 1 - same[::-1].index(name)
     return f"sequence.{name}" + (f"~{place}" if place else "")
 
 
 def refuse_clauses(query: s.Query, item: s.FromItem, problems: Problems) -> None:
-    """What a statement over a sequence does not have."""
+    """Reject the clauses that a statement over a sequence does not support."""
     clauses: list[tuple[str, s.Node | None, str]] = [
         ("SELECT DISTINCT", query if query.distinct else None, "leave it out: its rows are distinct"),
         ("SELECT TENTATIVE", query if query.tentative else None, "leave it out: its rows never change"),
@@ -96,39 +96,23 @@ def bind_selected(select: tuple[s.SelectItem, ...], scope: SequenceScope) -> lis
         if isinstance(item.expr, s.Star) and item.expr.of is None:
             continue
         if not isinstance(item.expr, s.Name):
-            raise error(
-                "UNSUPPORTED",
-                item.span,
-                what="a term",
-                where="in SELECT over SEQUENCE […]",
-                fix="select variables; INSERT the rows INTO a stream to compute with them",
-            )
+            fix = "select variables; INSERT the rows INTO a stream to compute with them"
+            raise error("UNSUPPORTED", item.span, what="a term", where="in SELECT over SEQUENCE […]", fix=fix)
         name = item.expr.name
         kind = variables.find(name)
         variable = kind is not None
         if isinstance(kind, t.ArrayOf | t.MapOf | t.StructOf):
-            raise error(
-                "TYPE_MISMATCH",
-                item.span,
-                what=f"the selected variable '{name}'",
-                expected="a plain type",
-                found=kind,
-                fix="select variables of plain types",
-            )
+            what, fix = f"the selected variable '{name}'", "select variables of plain types"
+            raise error("TYPE_MISMATCH", item.span, what=what, expected="a plain type", found=kind, fix=fix)
         if not variable and name not in OWN:
             raise scope.unknown(name, item.span)
         output = item.alias or name
         if output.lower() in {other.output.lower() for other in found}:
             raise _twice(output, item.span)
         if is_own_name(output):
-            raise error(
-                "BAD_VALUE",
-                item.span,
-                what="the name of a column",
-                found=f"'{output}'",
-                expected="none of Presage's own names",
-                fix="give it another name with AS",
-            )
+            what, expected = "the name of a column", "none of Presage's own names"
+            fix = "give it another name with AS"
+            raise error("BAD_VALUE", item.span, what=what, found=f"'{output}'", expected=expected, fix=fix)
         found.append(Selected(output, name, variable, item.span))
     return found
 
@@ -136,17 +120,12 @@ def bind_selected(select: tuple[s.SelectItem, ...], scope: SequenceScope) -> lis
 def answer_columns(
     selected: list[Selected], kinds: Kinds, bounds: tuple[tuple[str, t.DataType], ...]
 ) -> tuple[tuple[Field, ...], tuple[Named, ...]]:
-    """The columns that the user sees, and what they are of the sequence's. The time is no column of it."""
+    """The columns of the result, and the columns of the sequence that they show. The time is not one of these."""
     own: Kinds = {AT: t.TIMESTAMP, PROBABILITY: t.DOUBLE, **dict(bounds)}
     for item in selected:
         if not item.variable and item.name not in own:
-            raise error(
-                "UNKNOWN_ATTRIBUTE",
-                item.span,
-                owner="the answer of this sequence",
-                name=item.name,
-                fix="leave it out: the probability is exact",
-            )
+            fix = "leave it out: the probability is exact"
+            raise error("UNKNOWN_ATTRIBUTE", item.span, owner="the answer of this sequence", name=item.name, fix=fix)
         if not item.variable and item.name == AT and item.output != AT:
             raise error(
                 "UNSUPPORTED", item.span, what="another name", where="for the time of a row", fix="leave AS out"

@@ -1,25 +1,40 @@
-"""The class of a sequence and the plan that computes it, with the variable and subgoal that decide.
+"""Classification of a sequence: its class with the reason, its safe plan, and the method of evaluation.
 
-Regular, extended regular and safe are the paper's classes, with selected variables as constants. Where its definition
-of safe and the preconditions of its algorithm disagree, the algorithm's count: a plan is safe if it gives the true
-probability. So sequencing demands that no chain (one key of one stream) is read on both sides, not only that no event
-is: at one step the alternatives of a key exclude each other, and a Markov chain remembers.
+Regular, extended regular and safe are the paper's classes; selected variables count as constants. Where the paper's
+definition of safe and the preconditions of its algorithm disagree, the algorithm decides: a plan is safe if it computes
+the true probability. Sequencing therefore requires that no chain (one key of one stream) is read on both sides, not
+only no event: at one step the alternatives of a key exclude each other, and a Markov chain has memory.
+
+Methods of evaluation:
+- `regular`: step by step, by the automaton in product with the chains;
+- `safe`: by intervals, over all steps;
+- `joint`: all chains together, exactly if that is affordable, otherwise by sampling. Also for sequences of a regular
+  class that read several Markov chains at once, or that compare an event with a selected value of a later event.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from presage.operators.sequence.kernel.query import Condition, Goal, Known, Sequence, Variable, plain_name
+from presage.operators.sequence.kernel.query import (
+    Condition,
+    Goal,
+    Known,
+    Sequence,
+    Variable,
+    dividing,
+    plain_name,
+)
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
 
 REGULAR, EXTENDED, SAFE, UNSAFE = "regular", "extended regular", "safe", "unsafe"
+STEPWISE, INTERVALS, JOINT = "regular", "safe", "joint"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`reason` in words; `variable` and `goal` are what decides, where there is one. `plan` of a safe query;
-    `groups`: variables of an extended regular query that divide it."""
+    """`reason` as text, with the deciding `variable` and `goal`, if any. `plan` of a safe query; `groups`: variables
+    that divide an extended regular query."""
 
     kind: str
     reason: str
@@ -34,20 +49,16 @@ def classify(query: Sequence) -> Verdict:
     open_ = sorted(query.shared - env, key=lambda name: (query.first(name), name))
     far = _not_local(query, env)
     if far is not None:
-        spoken = sorted(plain_name(name) for name in far.variables - env)
-        said = f"the condition {far.text} speaks of {', '.join(spoken)}, which no single subgoal has together"
-        return Verdict(UNSAFE, said, spoken[0])
+        names = sorted(plain_name(name) for name in far.variables - env)
+        reason = f"the condition {far.text} speaks of {', '.join(names)}, which no single subgoal has together"
+        return Verdict(UNSAFE, reason, names[0])
     if not open_:
         return Verdict(REGULAR, "no variable is shared between subgoals and every condition speaks of one subgoal")
     obstacles = [(name, _not_independent(query, name)) for name in open_]
     if all(obstacle is None for _, obstacle in obstacles):
-        names = ", ".join(open_)
-        return Verdict(
-            EXTENDED,
-            f"{names} stands in the key of every subgoal, so its values have nothing to do with each other",
-            open_[0],
-            groups=tuple(open_),
-        )
+        shared = ", ".join(open_)
+        reason = f"{shared} stands in the key of every subgoal, so its values have nothing to do with each other"
+        return Verdict(EXTENDED, reason, open_[0], groups=tuple(open_))
     found = _plan(query, env, True, query.conditions)
     if not isinstance(found, _Obstacle):
         return Verdict(SAFE, _safe_reason(obstacles, query), plan=found)
@@ -82,12 +93,12 @@ def _not_local(query: Sequence, env: frozenset[str]) -> Condition | None:
 
 
 def _of_each_unfolding(condition: Condition, plus: Goal) -> bool:
-    """Whether unfoldings of one match may differ in what a condition says of them."""
+    """Whether a condition may hold for some unfoldings of a match and not for others."""
     return condition.unfolding and bool(condition.variables & (plus.variables - plus.free))
 
 
 def _not_independent(query: Sequence, name: str) -> _Obstacle | None:
-    """What keeps the values of a variable from being independent of each other; None if nothing does."""
+    """Why the values of a variable are not independent of each other; None if they are."""
     for goal in query.goals:
         if name not in goal.variables:
             return _Obstacle(f"{name} is shared, but not with {goal.text}", name, goal.number)
@@ -105,13 +116,13 @@ def _not_independent(query: Sequence, name: str) -> _Obstacle | None:
 
 
 def _grounded(query: Sequence, name: str | None) -> bool:
-    """Whether a variable's values are independent of each other in the shortest prefix that has all of it."""
+    """Whether a variable's values are independent in the shortest prefix with all its goals."""
     last = max((goal.number for goal in query.goals if name in goal.variables), default=-1)
     return name is not None and _not_independent(query.prefix(last + 1), name) is None
 
 
 def _plan(query: Sequence, env: frozenset[str], point: bool, conditions: tuple[Condition, ...]) -> SafePlan | _Obstacle:
-    """`point`: it is asked at one step, not during an interval. `conditions`: those of the whole sequence."""
+    """`point`: evaluated at single steps, not during intervals. `conditions`: of the whole sequence."""
     length = len(query.goals)
     open_ = query.shared - env
     if not open_:
@@ -126,23 +137,18 @@ def _plan(query: Sequence, env: frozenset[str], point: bool, conditions: tuple[C
     if length == 1:
         return obstacles[0]
     before, last = query.prefix(length - 1), query.goals[-1]
-    obstacle = _not_apart(before, last, env, point, query.markov, conditions)
+    obstacle = _not_apart(before, last, env, point, conditions)
     if obstacle is not None:
-        # What keeps a shared variable from being projected away says more, if that cannot be done earlier either.
+        # An obstacle to the projection of a shared variable is more informative, if no prefix removes it.
         return next((o for o in obstacles if o.goal != last.number and not _grounded(query, o.variable)), obstacle)
     below = _plan(before, env, False, conditions)
     return below if isinstance(below, _Obstacle) else Follow(below, last.number)
 
 
 def _not_apart(
-    before: Sequence,
-    last: Goal,
-    env: frozenset[str],
-    point: bool,
-    markov: frozenset[int],
-    conditions: tuple[Condition, ...],
+    before: Sequence, last: Goal, env: frozenset[str], point: bool, conditions: tuple[Condition, ...]
 ) -> _Obstacle | None:
-    """What keeps the last subgoal from being sequenced after a plan for the others."""
+    """Why the last subgoal cannot be sequenced after a plan for the others; None if it can."""
     common = (before_variables(before) & last.variables) - env
     if common:
         name = min(common)
@@ -160,36 +166,28 @@ def _not_apart(
         if may_meet(goal, last, env):
             return _Obstacle(f"{goal.text} and {last.text} may read the same key of {last.stream}", None, last.number)
     selective = _turns_down(before, last, env, conditions)
+    many = last.source in before.markov and not _one_chain(last, env)
+    reason = None
     if not point and selective:
-        return _Obstacle(
-            f"a candidate for {last.text} may be turned down by a condition, and further subgoals follow",
-            None,
-            last.number,
-        )
-    if not point and last.source in markov and not _one_chain(last, env):
-        return _Obstacle(
-            f"{last.text} reads several Markov chains at once, and further subgoals follow", None, last.number
-        )
-    if last.plus is not None and selective and last.source in markov and not _one_chain(last, env):
-        return _Obstacle(
-            f"a candidate for {last.text} may be turned down, and it reads several Markov chains at once",
-            None,
-            last.number,
-        )
-    return None
+        reason = f"a candidate for {last.text} may be turned down by a condition, and further subgoals follow"
+    elif not point and many:
+        reason = f"{last.text} reads several Markov chains at once, and further subgoals follow"
+    elif last.plus is not None and selective and many:
+        reason = f"a candidate for {last.text} may be turned down, and it reads several Markov chains at once"
+    return None if reason is None else _Obstacle(reason, None, last.number)
 
 
 def _unlike_unfoldings(before: Sequence, last: Goal, env: frozenset[str]) -> frozenset[str]:
-    """Variables with values that the first unfolding of a Kleene plus compares and the others do not, or compares only
-    after an event was chosen: which matches are still waiting is then no matter of one interval."""
+    """Variables with values that only the first unfolding of a Kleene plus compares, or that it compares only after an
+    event was chosen: one interval then does not determine which matches wait."""
     if last.plus is None:
         return frozenset()
     return (before_variables(before) ^ last.plus) & last.variables & env
 
 
 def _turns_down(before: Sequence, last: Goal, env: frozenset[str], conditions: tuple[Condition, ...]) -> bool:
-    """Whether a candidate may be turned down once it was chosen: by its own event, by a condition that also asks for
-    variables with values, or because it has another value than the one selected."""
+    """Whether a candidate may be rejected after it was chosen: by its own event, by a condition that also reads
+    variables with values, or because it differs from the selected value."""
     if last.selective or (last.free & env) - before_variables(before):
         return True
     for condition in conditions:
@@ -214,3 +212,41 @@ def may_meet(a: Goal, b: Goal, env: frozenset[str]) -> bool:
     return not any(
         isinstance(s := a.terms[i], Known) and isinstance(t := b.terms[i], Known) and s.value != t.value for i in a.key
     )
+
+
+def method_of(query: Sequence, verdict: Verdict) -> str:
+    if verdict.kind in (REGULAR, EXTENDED):
+        return STEPWISE if reads_one_chain(query, verdict) and looks_ahead(query, verdict) is None else JOINT
+    return INTERVALS if verdict.kind == SAFE else JOINT
+
+
+def given_of(query: Sequence, verdict: Verdict) -> frozenset[str]:
+    """Variables that have values while the automaton runs."""
+    return frozenset({*query.selected, *verdict.groups})
+
+
+def looks_ahead(query: Sequence, verdict: Verdict) -> Condition | None:
+    """A condition on an event that also reads a selected variable of a later event; None if there is none."""
+    given = given_of(query, verdict)
+    chosen = given - set(dividing(query, given))
+    for condition in query.conditions:
+        asked = condition.variables - given
+        owner = next((goal.number for goal in query.goals if asked <= goal.free), condition.level)
+        if condition.unfolding and asked <= query.goals[condition.level].variables:
+            owner = condition.level
+        if asked and any(query.first(name) > owner for name in condition.variables & chosen):
+            return condition
+    return None
+
+
+def reads_one_chain(query: Sequence, verdict: Verdict) -> bool:
+    """Whether a group reads one Markov chain at most."""
+    divides = dividing(query, given_of(query, verdict))
+    keys = set()
+    for goal in query.goals:
+        if goal.source in query.markov:
+            terms = tuple(goal.terms[i] for i in goal.key)
+            if not all(isinstance(t, Known) or (isinstance(t, Variable) and t.name in divides) for t in terms):
+                return False
+            keys.add((goal.source, tuple(repr(t) for t in terms)))
+    return len(keys) <= 1

@@ -1,21 +1,20 @@
-"""Lines of EXPLAIN for a SequenceMatch node: its class in words, what decides it, and how it is computed."""
+"""EXPLAIN of sequences and inference: class and reason, method, cost and state."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from presage.operators.sequence.classify import UNSAFE
+from presage.operators.sequence.classify import INTERVALS, JOINT, STEPWISE, UNSAFE, looks_ahead
 from presage.operators.sequence.inference.kernel import STEPWISE as INFERRED_STEPWISE
 from presage.operators.sequence.kernel.query import dividing
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
 from presage.operators.sequence.kernel.spec import worlds_needed
-from presage.operators.sequence.methods import INTERVALS, JOINT, STEPWISE, looks_ahead
 from presage.operators.sequence.nodes import Infer, SequenceMatch
 from presage.plan.explain import Report
 from presage.plan.nodes import Node
 
 INDENT = "  "
-MANY_WORLDS = 1_000_000  # seconds, for a small query
+MANY_WORLDS = 1_000_000  # take seconds, even for a small query
 
 
 def describe_sequence(node: SequenceMatch) -> Report:
@@ -36,7 +35,7 @@ def describe_sequence(node: SequenceMatch) -> Report:
 
 
 def _others(node: SequenceMatch) -> list[str]:
-    """Selected variables outside the keys: each of their values has an automaton of its own over the same rows."""
+    """Given variables that do not divide the rows: each of their values has an automaton over all rows."""
     given = frozenset(node.tables.given)
     return sorted(given - set(dividing(node.tables.query, given)))
 
@@ -79,7 +78,7 @@ def describe_infer(node: Infer) -> Report:
 
 
 def _ways(node: SequenceMatch) -> list[str]:
-    """How it is computed, and what that costs."""
+    """The method, and its cost."""
     tables, verdict = node.tables, node.verdict
     if tables.by is not None:
         what = "most likely value of each step" if tables.by == "mle" else "most likely path of each key"
@@ -120,7 +119,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def show_plan(plan: SafePlan, node: SequenceMatch) -> str:
-    """A safe plan on one line, from the inside out."""
+    """A safe plan on one line."""
     goals = node.tables.query.goals
     match plan:
         case Regular(goals=count, env=env):

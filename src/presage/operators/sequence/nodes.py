@@ -14,10 +14,10 @@ from presage.plan.nodes import Field, Named, Node
 
 @dataclass(frozen=True)
 class SequenceMatch(Node):
-    """SEQUENCE […] over one source for each of its streams; `prepared` is parallel to the sources. `conditions` are
-    those over variables of several goals (columns `a0`, `a1`, …), to which the tables refer by number.
+    """SEQUENCE […] over one source for each of its streams; `prepared` is parallel to the sources. `conditions` over
+    variables of several goals (columns `a0`, `a1`, …) are referred to by number in the tables.
 
-    Columns: the selected variables, the probability and, where it may have been sampled, how it was found.
+    Columns: the selected variables, the probability and, if it may be sampled, method and bounds.
     """
 
     sources: tuple[Node, ...]
@@ -27,7 +27,7 @@ class SequenceMatch(Node):
     verdict: Verdict
     made: tuple[Field, ...]
     text: str = ""
-    filtered: bool = False  # whether rows that no goal can take are kept out (see rule drop_idle_rows)
+    filtered: bool = False  # rows that are no candidates are filtered out (see rule drop_idle_rows)
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -38,7 +38,7 @@ class SequenceMatch(Node):
         return 1
 
     def expressions(self) -> tuple[Expr, ...]:
-        # Conditions are not over columns of the input.
+        # Without `conditions`, which do not read columns of the input.
         return tuple(n.expr for part in self.prepared for n in part)
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
@@ -48,9 +48,9 @@ class SequenceMatch(Node):
         return self.conditions
 
     def spread_by(self) -> tuple[tuple[str, ...], ...]:
-        """For each source the prepared columns by which rows can be dealt with apart from each other: those of selected
-        variables that stand in the key of every goal. Nothing where steps must be known to all: a Markov chain looks at
-        the step before, whoever has rows there; nor for inferred rows, whose order does not tell keys apart."""
+        """For each source the prepared columns by which rows can be partitioned: those of selected variables in the key
+        of every goal. None for Markov chains, because the step before may have rows of other keys only; nor for
+        inferred rows, whose order does not distinguish keys."""
         tables = self.tables
         query = tables.query
         inferred = any(isinstance(node, Infer) for source in self.sources for node in source.walk())
@@ -66,9 +66,9 @@ class SequenceMatch(Node):
 
 @dataclass(frozen=True)
 class Infer(Node):
-    """FROM INFERENCE: the rows of a probabilistic stream, made of readings with a model. `prepared` are the key and the
-    observed attributes of a reading, under their own names; `shown` says which column of the kernel a column of the
-    stream is, `times` are those that hold the time of a row."""
+    """FROM INFERENCE: the rows of a probabilistic stream, inferred from readings with a model. `prepared` are the key
+    and the observed attributes of a reading, under their own names; `shown` maps columns of the stream to those of the
+    kernel; `times` hold the time of a row."""
 
     input: Node
     prepared: tuple[Named, ...]

@@ -1,13 +1,13 @@
 """Optimizer rules of sequences.
 
-drop_idle_rows: rows that no subgoal can take do not reach the kernel.
+drop_idle_rows: filter out rows that are no candidates of any subgoal.
 
 before   Sequence [ At(p, 'a') ; At(p, 'b') ]      after   Sequence [ At(p, 'a') ; At(p, 'b') ]
            Scan At                                           Filter At.location = 'a' OR At.location = 'b'
                                                                Scan At
 
-An alternative that is no candidate means the same as no event. Where a stream is Markovian all rows stay: the value at
-the step before counts, and steps are the times of all rows. So they do for the most likely value, which may be any.
+An alternative that is no candidate is equivalent to no event. If a stream is Markovian all rows stay: the value at the
+step before counts, and steps are the times of all rows. They also stay for the most likely value, which may be any row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why-not of SEQUENCE […]: what each subgoal says of one row, and how likely the answer was."""
+"""Why-not of SEQUENCE […]: each subgoal evaluated on one row, and the probability of the answer."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from presage.plan.display import show
 from presage.plan.expr import conjuncts
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Scan
 
-# Rows over which the answers are computed again; another method than step by step costs far more for each.
+# Rows over which answers are recomputed; methods other than stepwise cost far more for each row.
 MOST_ROWS, MOST_OTHERWISE = 200_000, 5_000
 MOST_ANSWERS = 20
 
 
 def why_sequence(node: SequenceMatch, plan: Node, context: StepContext, number: int, examiner: Examiner) -> Reasons:
-    """What became of the row with a number. `plan` is the statement's, for what it asks of the answer."""
+    """Explains the row with this number. `plan` is the statement's, for its threshold."""
     if any(isinstance(x, Infer) for source in node.sources for x in source.walk()):
         note = "A model infers from its events what the subgoals speak of; that is not looked at here."
         return Reasons(node.text, notes=(note,))
@@ -58,12 +58,12 @@ def why_sequence(node: SequenceMatch, plan: Node, context: StepContext, number: 
 
 
 def _unfiltered(node: SequenceMatch, source: Node) -> Node:
-    """What no subgoal takes is kept out below; here somebody asks why."""
+    """The source without the filter of drop_idle_rows: why-not explains rows that are no candidates, too."""
     return source.input if node.filtered and isinstance(source, Filter) else source
 
 
 def _chance(node: SequenceMatch, goal: Goal, raw: pa.Table, place: int, examiner: Examiner) -> Chance:
-    """`candidate` says whether the row can be chosen as next, `accepted` whether the choice holds."""
+    """`candidate`: the row can be chosen as next; `accepted`: the choice holds."""
     columns = node.tables.goals[goal.number]
     named = {n.name: n.expr for n in node.prepared[goal.source]}
     answers: list[Answer] = []
@@ -83,7 +83,7 @@ def _chance(node: SequenceMatch, goal: Goal, raw: pa.Table, place: int, examiner
 
 
 def _as_equation(answer: Answer) -> Answer:
-    """A constant among the terms of a subgoal stands for an attribute that is equal to it."""
+    """A constant term of a subgoal, shown as attribute = constant."""
     alone = len(answer.values) == 1 and answer.text != answer.values[0][0] and answer.text[:1] in "'\"-.0123456789"
     return replace(answer, text=f"{answer.values[0][0]} = {answer.text}") if alone else answer
 
@@ -91,7 +91,7 @@ def _as_equation(answer: Answer) -> Answer:
 def _answers(
     node: SequenceMatch, plan: Node, context: StepContext, raw: list[pa.Table], time: int, here: list[tuple[int, int]]
 ) -> list[str]:
-    """What the sequence says at the event's step, before the threshold."""
+    """The probability of the sequence at the event's step, before the threshold."""
     rows = sum(table.num_rows for table in raw)
     if rows > (MOST_ROWS if node.tables.by_steps else MOST_OTHERWISE):
         return [f"How likely the answer was is not computed again over {rows:,} rows."]
@@ -117,7 +117,7 @@ def _answers(
 
 
 def _key_of(node: SequenceMatch, raw: list[pa.Table], here: list[tuple[int, int]]) -> dict[str, Any]:
-    """The values that the event's key gives to selected variables, in whatever subgoal they stand."""
+    """The values of selected variables in the event's key, over all subgoals."""
     found: dict[str, Any] = {}
     for source, place in here:
         for goal in (g for g in node.tables.query.goals if g.source == source):
@@ -138,7 +138,7 @@ def _threshold(plan: Node) -> str:
 
 
 def scan_conditions(node: SequenceMatch) -> Iterator[ScanConditions]:
-    """What the subgoals say of one row, and WHERE of what they chose."""
+    """The conditions of each subgoal on one row, and those of WHERE on its choice."""
     for goal in node.tables.query.goals:
         source, columns = node.sources[goal.source], node.tables.goals[goal.number]
         if isinstance(source, Filter) and node.filtered:
@@ -151,6 +151,6 @@ def scan_conditions(node: SequenceMatch) -> Iterator[ScanConditions]:
 
 CONDITIONS = {SequenceMatch: scan_conditions}
 WHY_NOT = {SequenceMatch: why_sequence}
-# Readings are not taken for rows of others; a threshold on the answer is told with it.
+# Nodes whose input rows are not traced; nodes that report the threshold of a filter above them.
 PLAIN: tuple[type[Node], ...] = (Infer,)
 TELLS_FILTER: tuple[type[Node], ...] = (SequenceMatch,)

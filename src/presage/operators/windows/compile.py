@@ -1,4 +1,4 @@
-"""Logical nodes -> stages: what Catalyst prepares, how it is spread, and the tables of the kernel. Knows no Spark."""
+"""Tables of the window kernels, compiled from logical nodes: prepared columns, partition keys, the kernel's tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AggregateStage:
     carry: tuple[str, ...]
     grouped: bool
     outputs: tuple[Field, ...]
-    apart: bool  # what is aggregated together is in one group of the window
+    apart: bool  # events that are aggregated together are in one group of the window
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,11 @@ class JoinSourceStage:
 
 @dataclass(frozen=True)
 class JoinStage:
-    """A WindowJoin: equalities become links of the kernel, `residual` is what Catalyst still has to check."""
+    """A WindowJoin: equalities become links of the kernel, `residual` is the condition that remains."""
 
     sources: tuple[JoinSourceStage, ...]
     links: tuple[tuple[int, tuple[str, ...], int, tuple[str, ...]], ...]
     residual: Expr | None
-    partitioned: bool
     has_pass: bool
 
 
@@ -66,24 +65,14 @@ def compile_aggregate(node: Aggregate) -> AggregateStage:
             column, shown = f"_x{i}", show(call.arg)
             prepared.append(Named(column, call.arg))
         aggregates.append(spec.Aggregate(call.function, column, named.name, call.distinct, shown))
-    if passing:
-        condition = conjunction(passing)
-        assert condition is not None
-        prepared.append(Named(spec.PASS, condition))
+    _prepare_pass(prepared, passing)
     carried = tuple(c for c in node.input.columns if c.name in node.carry)
     by_expr = {g.expr: name for g, name in zip(node.group_by, groups, strict=True)}
-    return AggregateStage(
-        below,
-        tuple(prepared),
-        tuple(by_expr[p] for p in node.partition),
-        kernel_window,
-        groups,
-        tuple(aggregates),
-        tuple(c.name for c in carried),
-        bool(node.group_by),
-        (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates)),
-        all(g in by_expr for g in window.group if not _own_name(g)),
-    )
+    partition, carry = tuple(by_expr[p] for p in node.partition), tuple(c.name for c in carried)
+    outputs = (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates))
+    apart = all(g in by_expr for g in window.group if not _own_name(g))
+    columns, calls, grouped = tuple(prepared), tuple(aggregates), bool(node.group_by)
+    return AggregateStage(below, columns, partition, kernel_window, groups, calls, carry, grouped, outputs, apart)
 
 
 def compile_join(node: WindowJoin) -> JoinStage:
@@ -106,7 +95,6 @@ def compile_join(node: WindowJoin) -> JoinStage:
         sources,
         tuple((left, tuple(lc), right, tuple(rc)) for (left, right), (lc, rc) in links.items()),
         rest,
-        partitioned=any(partition),
         has_pass=any(p.name == spec.PASS for s in sources for p in s.prepared),
     )
 
@@ -120,18 +108,16 @@ def _conjunct(node: WindowJoin, left: Expr, right: Expr) -> Expr:
 def _source_stage(number: int, source: Node, keys: list[Named], partition: tuple[Expr, ...]) -> JoinSourceStage:
     prepared = list(keys)
     if isinstance(source, RelationScan):
-        return JoinSourceStage(source, tuple(prepared), spec.Window("none"), (), static=True)
+        return JoinSourceStage(source, tuple(prepared), spec.Window(NO_WINDOW.kind), (), static=True)
     below, passing, window = peel_window(source)
     kernel_window = _prepare_window(prepared, window, str(number))
     names = _prepare(prepared, f"_p{number}_", partition)
-    condition = conjunction(passing)
-    if condition is not None:
-        prepared.append(Named(spec.PASS, condition))
+    _prepare_pass(prepared, passing)
     return JoinSourceStage(below, tuple(prepared), kernel_window, names, static=False)
 
 
 def peel_window(node: Node) -> tuple[Node, list[Expr], WindowDef]:
-    """What stands below a window, the conditions above it, and the window; no window: the node itself."""
+    """The node below a window, the conditions above it, and the window; without a window, the node itself."""
     passing: list[Expr] = []
     below = node
     while isinstance(below, Filter):
@@ -148,9 +134,15 @@ def _prepare(prepared: list[Named], prefix: str, exprs: tuple[Expr, ...]) -> tup
     return names
 
 
+def _prepare_pass(prepared: list[Named], passing: list[Expr]) -> None:
+    condition = conjunction(passing)
+    if condition is not None:
+        prepared.append(Named(spec.PASS, condition))
+
+
 def _own_name(expr: Expr) -> str:
-    """The number of a statement, where many step as one, goes by its own name: it is carried, and it is one key
-    whatever asks for it."""
+    """The number of a statement in a shared execution has a name of its own: it is carried, and it is the same key
+    everywhere."""
     return spec.STATEMENT if isinstance(expr, ColumnRef) and expr.name == spec.STATEMENT else ""
 
 
@@ -170,7 +162,7 @@ def fields_of(named: tuple[Named, ...]) -> list[Field]:
 
 
 def identity_of(node: WindowJoin) -> tuple[str, ...]:
-    """Columns that tell one tuple from another: time, arrival and order of each member."""
+    """Columns that identify a tuple: time, arrival and order of each member."""
     names: list[str] = []
     for number, source in enumerate(node.sources):
         if isinstance(source, RelationScan):

@@ -1,4 +1,4 @@
-"""What EXPLAIN says of the nodes of the windows room: kernel, key, state, warnings."""
+"""EXPLAIN of windows, aggregates and joins: kernel, key, state, warnings."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ from collections.abc import Callable
 
 from presage.functions.aggregates import aggregate_named
 from presage.model.time import format_duration
-from presage.operators.windows.compile import compile_join, peel_window
-from presage.operators.windows.nodes import (
-    MOMENT,
-    NO_WINDOW,
-    Aggregate,
-    Distinct,
-    Output,
-    WindowDef,
-    Windowed,
-    WindowJoin,
-    source_of,
-)
+from presage.operators.windows import nodes
+from presage.operators.windows.compile import JoinSourceStage, compile_join, peel_window
+from presage.operators.windows.nodes import Aggregate, Distinct, Output, WindowDef, Windowed, WindowJoin, source_of
 from presage.operators.windows.window_types import FOREVER, TIME_BATCH
 from presage.plan.display import show
 from presage.plan.explain import Report
@@ -38,7 +29,9 @@ def _spread(what: str, key: tuple[Expr, ...], why_not: str) -> str:
 def describe_aggregate(node: Aggregate) -> Report:
     join, window = source_of(node)
     calls = ", ".join(show(a.expr) for a in node.aggregates) or "rows"
-    over = "the join" if join is not None else f"window {window.spelling()}" if window != NO_WINDOW else "all events"
+    over = (
+        "the join" if join is not None else f"window {window.spelling()}" if window != nodes.NO_WINDOW else "all events"
+    )
     groups = tuple(g.expr for g in node.group_by)
     by = f" by [{_listed(groups)}]" if groups else ""
     why = _why_one(window) if groups else "there is no GROUP BY"
@@ -75,7 +68,7 @@ def _window_state(window: WindowDef, node: Aggregate, by: str) -> tuple[str, lis
 def describe_window(window: WindowDef) -> str:
     """How many events a window holds, in words."""
     per = f" for each value of [{_listed(window.group)}]" if window.group else ""
-    if window == MOMENT:
+    if window == nodes.MOMENT:
         return "the events of one moment"
     held = window.type.holds(window.size, _listed(window.by))
     return f"{held}{per}{', grows for ever' if window.type.retention == FOREVER else ''}"
@@ -110,9 +103,9 @@ def describe_join(node: WindowJoin) -> Report:
     return Report(line, _spread("join", key, why), "\n".join(states), tuple(warnings))
 
 
-def _exprs(source: object, names: tuple[str, ...]) -> list[Expr]:
-    prepared = {n.name: n.expr for n in source.prepared}  # type: ignore[attr-defined]
-    return [prepared[n] for n in names]
+def _exprs(source: JoinSourceStage, names: tuple[str, ...]) -> list[Expr]:
+    prepared = {each.name: each.expr for each in source.prepared}
+    return [prepared[name] for name in names]
 
 
 def _alias(source: Node) -> str:

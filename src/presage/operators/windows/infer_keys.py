@@ -1,14 +1,14 @@
-"""Rule infer_keys: finds the expressions by which the work of a stateful node can be spread over partitions.
+"""Rule infer_keys: the expressions by which a stateful node can be partitioned.
 
 before   Aggregate [avg(t.price)] by [t.sym]     after   the same, partitioned by [t.sym]
            Window #time(1 min)
 
 before   Join on b.cam = a.cam                   after   the same, a partitioned by [a.cam], b by [b.cam]
 
-Spread by a key, a kernel must see in one partition all events that can meet: the same group, and the same window
-where an event's stay depends on other events (#length is one window for all groups: it cannot be spread). And all
-rows that one moment makes, since their order among each other is decided there: a timer of #time_batch closes the
-batches of all keys at once, and an event that a join sees twice must have one key.
+One partition must have all events that affect each other: those of one group, and those of one window if an event's
+lifetime depends on other events (#length is one window for all groups: it cannot be partitioned). It must also have all
+rows of one moment, since it decides their order: a timer of #time_batch closes the batches of all keys at once, and an
+event that occurs twice in a join must have one key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def infer_keys(plan: Node) -> Node:
 
 
 def spreads_by(window: WindowDef) -> tuple[Expr, ...] | None:
-    """The expressions by which a window may be split without changing it; None where any will do."""
+    """The expressions by which a window may be partitioned without changing it; None if any will do."""
     if window.type.time_only:
         return None
     return () if window.type.retention == TIME_BATCH else window.type.key(window.group, window.by)
@@ -51,13 +51,14 @@ def _aggregate_key(node: Aggregate) -> tuple[Expr, ...]:
 
 
 def _join_key(node: WindowJoin) -> tuple[tuple[Expr, ...], ...]:
-    """One tuple of expressions for each source; empty tuples if nothing ties all streams together."""
+    """One tuple of expressions for each source; empty tuples if no equality ties all streams together."""
     nothing = tuple(() for _ in node.sources)
     streams = [i for i, s in enumerate(node.sources) if not isinstance(s, RelationScan)]
-    chosen: list[dict[int, Expr]] = []
-    for tied in _equal_sets(node):
-        if all(i in tied and _may_spread(node.sources[i], tied[i]) for i in streams) and _keeps_moments(node, tied):
-            chosen.append(tied)
+    chosen = [
+        tied
+        for tied in _equal_sets(node)
+        if all(i in tied and _may_spread(node.sources[i], tied[i]) for i in streams) and _keeps_moments(node, tied)
+    ]
     if not chosen:
         return nothing
     return tuple(tuple(tied[i] for tied in chosen) if i in streams else () for i in range(len(node.sources)))
@@ -71,7 +72,7 @@ def _may_spread(source: Node, expr: Expr) -> bool:
 
 
 def _keeps_moments(node: WindowJoin, tied: dict[int, Expr]) -> bool:
-    """Whether what arrives in one moment has one key: sources that see one event must read it from one attribute."""
+    """Whether the rows of one moment have one key: sources with the same events must use the same attribute."""
     streams = [i for i, s in enumerate(node.sources) if not isinstance(s, RelationScan)]
     origins = {i: _origins(node.sources[i]) for i in streams}
     return all(
@@ -81,7 +82,7 @@ def _keeps_moments(node: WindowJoin, tied: dict[int, Expr]) -> bool:
 
 
 def _events(source: Node) -> Scan | Merge:
-    """What stands below the filters and the window of a source."""
+    """The node below the filters and the window of a source."""
     while isinstance(source, Filter | Windowed):
         source = source.input
     assert isinstance(source, Scan | Merge)
@@ -89,7 +90,7 @@ def _events(source: Node) -> Scan | Merge:
 
 
 def _origins(source: Node) -> frozenset[str | int]:
-    """Where a source's events come from: archived streams by name, statements by rank."""
+    """The origins of a source's events: archived streams by name, statements by rank."""
     events = _events(source)
     if isinstance(events, Scan):
         return frozenset([events.stream])
@@ -120,7 +121,7 @@ def _equal_sets(node: WindowJoin) -> list[dict[int, Expr]]:
 
 
 def _joined(sets: list[dict[int, Expr]]) -> list[dict[int, Expr]]:
-    """Sets that share an expression become one, as far as each source keeps one expression."""
+    """Sets that share an expression are joined, as long as each source has one expression."""
     result: list[dict[int, Expr]] = []
     for tied in sets:
         for known in result:
@@ -137,14 +138,14 @@ Side = tuple[int, Expr]
 
 
 def equalities(node: WindowJoin) -> list[tuple[Side, Side]]:
-    """Conjuncts `x = y` of the condition whose sides each speak of one source, with the source's number."""
-    found: list[tuple[Side, Side]] = []
+    """Conjuncts `x = y` of the condition whose sides each name one source, with the source's number."""
+    pairs: list[tuple[Side, Side]] = []
     for part in conjuncts(node.condition):
         if isinstance(part, Comparison) and part.op == "=":
             left, right = _owner(node, part.left), _owner(node, part.right)
             if left is not None and right is not None and left != right:
-                found.append(((left, part.left), (right, part.right)))
-    return found
+                pairs.append(((left, part.left), (right, part.right)))
+    return pairs
 
 
 def _owner(node: WindowJoin, expr: Expr) -> int | None:

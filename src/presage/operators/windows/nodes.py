@@ -1,4 +1,4 @@
-"""Logical nodes of the windows room."""
+"""Logical nodes of windows, their aggregates and joins, DISTINCT and output rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from presage.model.time import format_duration
-from presage.operators.windows.window_types import WindowType, window_type
+from presage.operators.windows.window_types import NoWindow, Time, WindowType, window_type
 from presage.plan.display import show
 from presage.plan.expr import AggregateCall, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
@@ -14,9 +14,9 @@ from presage.plan.nodes import Field, Filter, Named, Node, RelationScan
 
 @dataclass(frozen=True)
 class WindowDef:
-    """A window as bound: `size` in microseconds or events; `by` of unique, `group` of groupwin.
+    """A bound window: `size` in microseconds or events; `by` are its keys, `group` those of groupwin.
 
-    `sized_by` stands in the place of `size` where statements of different sizes step as one.
+    `sized_by` replaces `size` where statements of different sizes share an execution.
     """
 
     kind: str
@@ -41,13 +41,13 @@ class WindowDef:
         return (f"#groupwin({', '.join(map(show, self.group))})" if self.group else "") + own
 
 
-# Of an event that recalls and has no window of its own: it meets what is there at its time, and nothing later.
-MOMENT = WindowDef("time", 1)
+# The window of an event with RECALL that has none of its own: it is joined with events of its time, and no later ones.
+MOMENT = WindowDef(Time.name, 1)
 
 
 @dataclass(frozen=True)
 class Windowed(Node):
-    """Events with the window that retains them. The columns are the input's."""
+    """Events under a window. The columns are the input's."""
 
     input: Node
     window: WindowDef
@@ -78,8 +78,8 @@ class Windowed(Node):
 
 @dataclass(frozen=True)
 class WindowJoin(Node):
-    """Tuples of one row from each source, while all are in their windows; `condition` covers ON and what WHERE says
-    of several items. `partition`: for each source, the expressions that tie it to the others (see rule infer_keys)."""
+    """Tuples of one row from each source, while all are in their windows; `condition` covers ON and conjuncts of WHERE
+    over several items. `partition`: for each source, the expressions that tie it to the others (see infer_keys)."""
 
     sources: tuple[Node, ...]
     condition: Expr | None
@@ -101,7 +101,7 @@ class WindowJoin(Node):
         return replace(self, condition=None), self.condition
 
     def absorb(self, condition: Expr) -> Node:
-        """What speaks of one stream goes to that stream; the rest becomes part of the join's condition."""
+        """A condition on one stream moves to that stream; others become part of the join's condition."""
         for i, source in enumerate(self.sources):
             if not isinstance(source, RelationScan) and condition.columns() <= source.column_names():
                 return replace(self, sources=(*self.sources[:i], Filter(source, condition), *self.sources[i + 1 :]))
@@ -113,10 +113,10 @@ class WindowJoin(Node):
 
 @dataclass(frozen=True)
 class Aggregate(Node):
-    """Aggregates over what is in the window, one row per arriving event, group or batch (`row_per`).
+    """Aggregates over the events in the window, one row per arriving event, group or batch (`row_per`).
 
-    `carry` are columns of the input that rows take from the event they are for (the last event of the group).
-    `partition` are the expressions by which the work can be spread (see rule infer_keys); None before inference.
+    `carry` are columns of the input that a row takes from its event (the last event of the group). `partition` are the
+    expressions by which the node can be partitioned (see infer_keys).
     """
 
     input: Node
@@ -151,7 +151,7 @@ class Aggregate(Node):
 
     def is_own_time(self, column: str) -> bool:
         join, window = source_of(self)
-        # A batch's rows leave when it closes, a join's when the last of its events comes.
+        # Rows of a batch are emitted when it closes, those of a join when the last of its events arrives.
         return join is None and not window.is_batch and column in self.carry and self.input.is_own_time(column)
 
     def label(self) -> str:
@@ -206,11 +206,11 @@ class Output(Node):
         return self.input.depth + 1
 
 
-NO_WINDOW = WindowDef("none")
+NO_WINDOW = WindowDef(NoWindow.name)
 
 
 def source_of(node: Node) -> tuple[WindowJoin | None, WindowDef]:
-    """What an Aggregate stands on, below filters: a join, or a window (none if there is no Windowed node)."""
+    """The source of an Aggregate below filters: a join, or a window (NO_WINDOW without a Windowed node)."""
     below: Node = node.inputs[0]
     while isinstance(below, Filter):
         below = below.input

@@ -1,4 +1,4 @@
-"""Optimizer rules for the nodes of the windows room."""
+"""Optimizer rules for windows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from presage.plan.nodes import Filter, Node
 
 
 def drop_idle_windows(plan: Node) -> Node:
-    """Rule drop_idle_windows: a sliding window that no aggregate and no join looks into makes no difference.
+    """Rule drop_idle_windows: a sliding window without an aggregate or a join above it changes nothing.
 
     before   Project [t.sym]                 after   Project [t.sym]
                Window #time(1 min)                     Scan Tick
                  Scan Tick
 
-    A batch window delays rows and #firstunique drops some: those stay, under an Aggregate node.
+    A batch window delays rows, and a window of first events drops some: those stay, under an Aggregate node.
     """
     return _drop(plan, watched=False)
 
@@ -31,13 +31,13 @@ def _drop(node: Node, watched: bool) -> Node:
         return replace(node, input=_drop(node.input, watched=False))
     if isinstance(node, Aggregate | WindowJoin):
         return node.map_inputs(lambda child: _drop(child, watched=True))
-    # A filter hands on whether the window below it is looked into; any other node ends that.
+    # A filter passes on whether the window below it is used; any other node ends that.
     passes = watched and isinstance(node, Filter)
     return node.map_inputs(lambda child: _drop(child, watched=passes))
 
 
 def forget_unbounded_windows(plan: Node) -> Node:
-    """Rule forget_unbounded_windows: #keepall under an aggregate is the same as no window, which needs no events kept.
+    """Rule forget_unbounded_windows: an unbounded window under an aggregate equals no window, which holds no events.
 
     before   Aggregate [sum(t.n)]            after   Aggregate [sum(t.n)]
                Window #keepall                         Scan Tick

@@ -1,7 +1,7 @@
-"""A node of this room in, the node that does its work for many statements of one form out; and their states.
+"""Shared execution of windows: one node, and one state, for many statements of one template.
 
-Statements that differ in constants alone step as one: the number of the statement is a further key of the kernel. The
-size of a window may be one of those constants.
+Statements that differ only in constants share an execution: the number of the statement is a further key of the kernel.
+The size of a window may be one of those constants.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from presage.plan.nodes import TIME, Named, Node
 
 __all__ = ["KEEPERS", "STATEMENT", "alone", "claimed", "joined", "open_by_statement", "part", "shared_node"]
 
-# Nodes that keep something from step to step.
+# Nodes with state.
 KEEPERS: tuple[type[Node], ...] = (Aggregate, Distinct, Output)
-# Tables of a state whose rows are in a window of a size.
+# Tables of a state with the size of the window in each row.
 _IN_WINDOWS = frozenset({"live", "open"})
 _OWN = ColumnRef(LONG, STATEMENT)
 
@@ -43,7 +43,7 @@ def shared_node(node: Node) -> Node | None:
         join, window = source_of(node)
         if join is not None:
             return None
-        # A batch without groups yields a row for each of its events if these carry something, else one for all.
+        # A batch without groups emits a row for each of its events if columns are carried, else one for all.
         grouped = bool(node.group_by) or not window.is_batch or not node.carry
         group_by = (*node.group_by, Named(STATEMENT, _OWN)) if grouped else ()
         return replace(node, group_by=group_by, carry=(*node.carry, STATEMENT))
@@ -55,7 +55,7 @@ def shared_node(node: Node) -> Node | None:
 
 
 def claimed(node: Node, state: State, number: int) -> State:
-    """The state of one statement as a shared one."""
+    """The state of one statement, as a shared state."""
     tables = {}
     for name, table in state.tables.items():
         if _is_sized(node, name):
@@ -68,18 +68,18 @@ def joined(node: Node, several: Sequence[State]) -> State:
     """Shared states of different statements as one."""
     tables = joined_tables([state.tables for state in several])
     if isinstance(node, Output):
-        # Rows wait there in the order of time.
+        # Rows wait in order of time.
         tables = {name: _by_time(table) for name, table in tables.items()}
     return State(several[0].kernel, tables)
 
 
 def part(node: Node, state: State, numbers: Collection[int]) -> State:
-    """Of a shared state what belongs to some statements, shared by those."""
+    """The part of a shared state that belongs to some statements."""
     return State(state.kernel, part_of_tables(state.tables, STATEMENT, numbers))
 
 
 def alone(node: Node, state: State, number: int) -> State:
-    """Of a shared state what belongs to one statement, as its own kernel keeps it."""
+    """The part of a shared state that belongs to one statement, in the format of its own kernel."""
     tables = {}
     for name, table in part_of_tables(state.tables, STATEMENT, [number]).items():
         own = table.drop_columns([STATEMENT, *([SIZE] if _is_sized(node, name) else [])])

@@ -1,6 +1,6 @@
-"""Nodes of windows, their aggregates and joins as stages.
+"""Stages of windows, their aggregates and joins.
 
-`compile` makes the tables of their kernels; this module says how the kernels are fed and what their columns are called.
+`compile` builds the tables of their kernels; this module defines their inputs and the names of their columns.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from presage.operators.windows.window_types import TIME_BATCH
 from presage.plan.expr import Constant
 from presage.plan.nodes import Field, Filter, Named, Node, order_columns
 
-# A column that is always there, for rows that carry nothing of their event.
+# A constant column, for rows that carry nothing of their event.
 ANY = "_any"
 _ALWAYS = Constant(t.BOOLEAN, True)
 
 
 def windowed_stage(node: Windowed) -> Node:
-    """A sliding window that nobody looks into: its events as they come."""
+    """A sliding window without an aggregate or a join: its events unchanged."""
     return node.input
 
 
@@ -77,7 +77,7 @@ def _join_aggregate(
     carry: tuple[str, ...],
     made: tuple[Field, ...],
 ) -> Stage:
-    """Aggregates over the tuples that are in a join now: the join hands on who enters and who leaves."""
+    """Aggregates over the live tuples of a join, which emits a changelog of those that enter and leave."""
     conditions, source = [], node.input
     while isinstance(source, Filter):
         conditions.append(source.condition)
@@ -103,23 +103,23 @@ def join_stage(node: WindowJoin) -> Stage:
 
 
 def _join(node: WindowJoin, changelog: bool) -> Stage:
-    """Tuples of the join; in a changelog also who they are made of, and whether they enter or leave."""
+    """Tuples of the join; in a changelog also their identity, and whether they enter or leave."""
     tables = compile_join(node)
     order = order_columns(node.depth - 1)
     identity, change = identity_of(node), ((Field(spec.CHANGE, t.INT),) if changelog else ())
-    told = (*order_fields(identity), *change)
+    changelog_fields = (*order_fields(identity), *change)
     inputs = tuple(_join_input(number, source, tables) for number, source in enumerate(tables.sources))
     streams = tuple(each for each, source in zip(inputs, tables.sources, strict=True) if not source.static)
-    columns = tuple(Field(_own(i, f.name), f.type) for i, s in enumerate(tables.sources) for f in _kept(s))
+    columns = tuple(Field(_own(i, f.name), f.type) for i, s in enumerate(tables.sources) for f in _state_columns(s))
     shown = tuple((c, _own(i, c.name)) for i, source in enumerate(node.sources) for c in source.columns)
     return Stage(
         node,
         streams,
         lambda resources: _join_kernel(tables, inputs, changelog, order, resources),
-        made=(*order_fields((*order, spec.ORDINAL)), *columns, *told),
+        made=(*order_fields((*order, spec.ORDINAL)), *columns, *changelog_fields),
         outputs=(
             *renamed(order_fields(node.order), (*order, spec.ORDINAL)),
-            *(renamed(told) if changelog else ()),
+            *(renamed(changelog_fields) if changelog else ()),
             *shown,
         ),
         depth=len(order),
@@ -131,11 +131,11 @@ def _join(node: WindowJoin, changelog: bool) -> Stage:
 
 
 def _own(number: int, name: str) -> str:
-    """A kernel's column belongs to one source, so names are numbered."""
+    """The kernel's name of a source's column."""
     return f"{number}:{name}"
 
 
-def _kept(source: JoinSourceStage) -> list[Field]:
+def _state_columns(source: JoinSourceStage) -> list[Field]:
     return [f for f in (*source.input.columns, *fields_of(source.prepared)) if f.name != spec.PASS]
 
 
@@ -157,7 +157,7 @@ def _join_kernel(
     sources = []
     for number, (source, each) in enumerate(zip(tables.sources, inputs, strict=True)):
         by, group = (tuple(_own(number, c) for c in part) for part in (source.window.by, source.window.group))
-        columns = tuple(_own(number, f.name) for f in _kept(source))
+        columns = tuple(_own(number, f.name) for f in _state_columns(source))
         static = resources.lookup(each) if source.static else None
         sources.append(JoinSource(replace(source.window, by=by, group=group), columns, static))
     links = tuple(
@@ -200,7 +200,7 @@ def output_stage(node: Output) -> Stage:
 
 
 def _closes(node: Node) -> bool:
-    """Whether a window closes when its time is over."""
+    """Whether a timer closes the batches of a window."""
     return isinstance(node, Windowed) and node.window.type.retention == TIME_BATCH
 
 
@@ -215,6 +215,6 @@ OPERATOR = Operator(
     timers=lambda node: _closes(node) or isinstance(node, Output),
     reads_end=_closes,
     shared=sharing,
-    # The rate of output counts rows that the end of a pattern makes, and does not ask whose they are.
+    # The output rate counts rows that the end of a pattern emits, without regard to their statement.
     apart_from_matches=(Output,),
 )

@@ -1,7 +1,8 @@
 """The windows of the language, one class each, and the table in which an extension registers its own.
 
-A class says how a window is written, what it holds in words, and how long an event stays. The kernels know six ways to
-stay (`retention`) and ask the class for the rest; arrays are NumPy's, so that checking a query loads no data library.
+A class defines how a window is written, what it holds in words, and how long an event stays; no other module names it.
+The kernels implement six retentions and call the class for the rest. Arrays are typed as Any, so that checking a query
+loads no data library.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Any
 from presage.functions.extension import calling_module, own_name
 from presage.model.time import format_duration
 
-# What stands in the parentheses of a window.
+# The argument of a window.
 NOTHING, DURATION, EVENTS, KEYS = "no argument", "a duration", "a number of events", "an expression"
-# How long an event stays: for ever; for ever, if it is the first of its key; until time has passed; until enough later
-# events of its key have come; until its batch and the next one have closed, by a timer or by an event.
+# Retentions, how long an event stays: for ever; for ever, if it is the first of its key; until time has passed; until
+# enough later events of its key have arrived; until its batch and the next one have closed, by a timer or by an event.
 FOREVER, FIRST, TIME, COUNT, TIME_BATCH, COUNT_BATCH = range(6)
 
 
@@ -22,12 +23,12 @@ class WindowType:
     """The base of all windows: one object of a subclass is registered for each."""
 
     name: str
-    says: str  # for the page of windows
-    spellings: tuple[str, ...] = ()  # older ones of EPL
+    says: str  # the line of documentation
+    spellings: tuple[str, ...] = ()  # older names of EPL
     takes = NOTHING
-    example = "sym"  # of what it takes
+    example = "sym"  # of the argument
     retention = FOREVER
-    events = 1  # COUNT without a number: how many later events of its key an event outlives, this one included
+    events = 1  # COUNT without a number: the event leaves when so many later events of its key have arrived
 
     @property
     def is_batch(self) -> bool:
@@ -39,30 +40,35 @@ class WindowType:
 
     @property
     def time_only(self) -> bool:
-        """An event's stay does not depend on other events: filters and keys pass through."""
+        """An event's stay does not depend on other events: filters and partition keys pass through."""
         return self.retention in (FOREVER, TIME)
 
     @property
+    def span_of_time(self) -> bool:
+        """It holds the events of the last so many microseconds."""
+        return self.retention == TIME and self.takes == DURATION and not self.bends_time
+
+    @property
     def bends_time(self) -> bool:
-        """It slides by time, and not by the time of its size: what looks at stored events cannot cut them by it."""
+        """It slides by time, but not by a fixed duration: stored events cannot be selected by it."""
         return self.retention == TIME and type(self).place is not WindowType.place
 
     def key(self, group: tuple[Any, ...], by: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What splits it into windows that know nothing of each other. Where time alone counts, nothing needs to."""
+        """The keys that divide it into independent windows. A window that depends only on time needs none."""
         return () if self.time_only else (*group, *by)
 
     def arguments(self, size: int, by: str) -> str:
-        """As they are written; `by` are the keys."""
+        """The arguments as text; `by` are the keys."""
         return {DURATION: format_duration(size), EVENTS: str(size), KEYS: by}.get(self.takes, "")
 
     def holds(self, size: int, by: str) -> str:
         """What it holds, in words, for EXPLAIN."""
         return "every event"
 
-    # -- asked by the kernels, for arrays of times in microseconds ------------------------------------
+    # -- called by the kernels, with arrays of times in microseconds ----------------------------------
 
     def place(self, time: Any) -> Any:
-        """TIME: an event leaves when the place of the time that has passed is its size (or 1) further on."""
+        """TIME: an event leaves when the place of the watermark is its size (or 1) further on."""
         return time
 
     def leaves(self, time: Any, size: Any) -> Any:
@@ -158,8 +164,8 @@ SPELLINGS: dict[str, str] = {}
 
 
 def register_window(window: WindowType) -> WindowType:
-    """Adds a window, which statements may write from then on."""
-    window.name = own_name(window.name, calling_module(), (known.name for known in _TABLE.values()))
+    """Add a window, which statements can use from then on."""
+    window.name = own_name(window.name, calling_module(), (each.name for each in _TABLE.values()))
     _TABLE[window.name] = window
     SPELLINGS.update((spelling, window.name) for spelling in window.spellings)
     return window
@@ -174,5 +180,5 @@ def window_type(name: str) -> WindowType:
 
 
 def window_types() -> tuple[WindowType, ...]:
-    """All that can be written, in the order in which they were registered."""
+    """All windows that a statement can name, in the order of their registration."""
     return tuple(each for each in _TABLE.values() if each.says)

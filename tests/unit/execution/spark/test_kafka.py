@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 from presage.errors import PresageError
-from presage.execution.spark.kafka import KafkaTopic, client_settings, kafka_says, masked
+from presage.execution.spark.kafka import KafkaTopic, client_settings, masked, root_cause
 from presage.model.permissions import Permissions
 
 
@@ -51,8 +51,8 @@ def test_what_kafka_says_is_found_below_what_spark_says() -> None:
         org.apache.spark.SparkException: something
         Caused by: org.apache.kafka.common.errors.TimeoutException: no answer in 20000 ms
         at x.y(Z.java:1)"""
-    assert kafka_says(RuntimeError(text)) == ("TimeoutException", "no answer in 20000 ms")
-    assert kafka_says(RuntimeError("plain")) == ("RuntimeError", "plain")
+    assert root_cause(RuntimeError(text)) == ("TimeoutException", "no answer in 20000 ms")
+    assert root_cause(RuntimeError("plain")) == ("RuntimeError", "plain")
 
 
 class Reader:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from presage.execution.spark import startup_notice as waiting
+from presage.execution.spark import session as waiting
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import types as s
 
 from presage.errors import PresageError
-from presage.execution.spark.types import from_spark, from_spark_schema, to_spark
+from presage.execution.spark.types import from_spark, to_spark
 from presage.model.types import DOUBLE, INT, NULL, SCALARS, STRING, ArrayOf, DataType, MapOf, StructOf
 
 NESTED = [ArrayOf(STRING), MapOf(STRING, ArrayOf(INT)), StructOf((("a.b", DOUBLE), ("x", StructOf((("y", INT),)))))]
@@ -34,7 +34,7 @@ def test_narrow_numbers_widen(found: s.DataType, expected: DataType) -> None:
 def test_a_type_without_counterpart_is_refused_with_the_cast(found: s.DataType, cast: str) -> None:
     schema = s.StructType().add("ok", s.StringType()).add("where", s.StructType().add("price", found))
     with pytest.raises(PresageError) as caught:
-        from_spark_schema(schema)
+        [from_spark(field.dataType, field.name) for field in schema.fields]
     assert caught.value.code == "DATA_SHAPE"
     assert "column 'where.price'" in caught.value.message
     assert f"AS {cast})" in caught.value.fix

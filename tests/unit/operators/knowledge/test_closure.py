@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from presage.operators.knowledge.closure import close
 from presage.operators.knowledge.contradictions import contradictions
 from presage.operators.knowledge.owl_terms import OWL, RDF, RDFS, WORDS, XSD
-from presage.operators.knowledge.pairs import objects_of, subjects_of
-from presage.operators.knowledge.triples import Tables
+from presage.operators.knowledge.triples import Tables, objects_of, subjects_of
 from reference.owl_rl import (
     DOMAIN,
     RULES,

@@ -287,7 +287,7 @@ def test_a_context_on_the_network_is_not_fetched(context: Any) -> None:
 
 
 def test_a_name_that_stands_twice_is_refused() -> None:
-    assert "the name 'a' stands twice" in refusal('{"@context": {"a": "http://x/1", "a": "http://x/2"}}')
+    assert "the name 'a' occurs twice" in refusal('{"@context": {"a": "http://x/1", "a": "http://x/2"}}')
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_what_an_event_cannot_use_is_refused_by_name(context: Any, message: str)
 
 
 def test_what_stands_beside_the_context_is_refused() -> None:
-    assert "'a' stands beside \"@context\"" in refusal('{"@context": {}, "a": "http://x/a"}')
+    assert "'a' is outside of \"@context\"" in refusal('{"@context": {}, "a": "http://x/a"}')
 
 
 def test_what_has_no_effect_on_an_event_is_accepted() -> None:

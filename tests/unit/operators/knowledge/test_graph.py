@@ -279,7 +279,7 @@ def test_two_builders_at_once_do_not_break_each_other(tmp_path: Path) -> None:
 
 
 def test_graphs_that_were_not_used_for_long_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_cache, "_KEPT", 2)
+    monkeypatch.setattr(graph_cache, "_MOST_GRAPHS", 2)
     for number in range(4):
         graph(f":a :p {number} .", cache=tmp_path)
     assert len(kept(tmp_path)) == 2

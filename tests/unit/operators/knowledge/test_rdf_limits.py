@@ -124,7 +124,7 @@ def test_a_file_that_is_too_long_is_not_read(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("context", "told"),
     [
-        ({f"a{n}": f"a{n + 1}:x" for n in range(MANY)}, "more than 100 names are told through each other"),
+        ({f"a{n}": f"a{n + 1}:x" for n in range(MANY)}, "more than 100 names are defined through each other"),
         ([{f"a{n}": f"http://x/{n}"} for n in range(MANY)], None),
     ],
 )

@@ -374,7 +374,7 @@ def test_a_function_of_a_measured_value_is_computed_without_the_store(
 ) -> None:
     from presage.operators.knowledge.graph import Graph
 
-    monkeypatch.setattr(Graph, "select_beside", lambda *_: pytest.fail("the store was asked"))
+    monkeypatch.setattr(Graph, "select_with", lambda *_: pytest.fail("the store was asked"))
     found = rows_of(campus, f"{PREFIXES} SELECT e.sensorID FROM AirflowReport AS e WHERE {ROUNDED}", EVENTS)
     assert [row["sensorID"] for row in found] == ["D105VOL", "a2", "t1"]
 
@@ -394,7 +394,7 @@ def test_a_store_that_was_asked_much_is_filled_anew_and_answers_the_same(
     filled = []
     fill = graph._filled
     monkeypatch.setattr(graph, "_filled", lambda numbered: filled.append(1) or fill(numbered))
-    monkeypatch.setattr(graph, "LEAST_TAKEN_OUT", 0)
+    monkeypatch.setattr(graph, "MIN_REMOVED", 0)
     known = made(tmp_path)
     triples = len(known.library.graph(known.catalog.knowledge.values()))
     events = air(*[(i, ("a2", "nobody", None)[i % 3], i / 7) for i in range(2 * triples)])
@@ -665,7 +665,7 @@ def test_a_path_needs_a_knowledge_base_and_a_term_needs_none(tmp_path: Path) -> 
             "n.jsonld",
             '{"@context": {"a": "http://x/a", "a": "http://x/b"}}',
             "BAD_CONTEXT",
-            "'a' stands twice",
+            "'a' occurs twice",
         ),
         (
             "CREATE STREAM N (a INT, at TIMESTAMP) EVENT TIME at CONTEXT 'n.jsonld'",

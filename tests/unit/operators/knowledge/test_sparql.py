@@ -7,7 +7,10 @@ import sys
 import pyoxigraph as ox
 import pytest
 
-from presage.operators.knowledge.sparql import (
+from presage.operators.knowledge.sparql_parser import parse_group
+from presage.operators.knowledge.sparql_printer import print_group
+from presage.operators.knowledge.sparql_simplify import simplified
+from presage.operators.knowledge.sparql_syntax import (
     Alternative,
     And,
     Arith,
@@ -42,9 +45,6 @@ from presage.operators.knowledge.sparql import (
     ZeroOrMore,
     ZeroOrOne,
     mapped,
-    parse_group,
-    print_group,
-    simplified,
     visible,
     walk,
 )
@@ -417,7 +417,7 @@ def test_spans_point_into_the_text_of_the_user() -> None:
         ("LOAD <http://x>", "LOAD", "update"),
         ("CLEAR ALL", "CLEAR", "update"),
         ("DROP GRAPH :g", "DROP", "update"),
-        ("CONSTRUCT { } WHERE { }", "CONSTRUCT", "CONSTRUCT does not stand"),
+        ("CONSTRUCT { } WHERE { }", "CONSTRUCT", "CONSTRUCT is not allowed"),
         ("PREFIX ex: <http://x>", "PREFIX", "before the query"),
         ("LATERAL { ?s ?p ?o }", "LATERAL", "no part of SPARQL 1.1"),
         ("<< ?s ?p ?o >> ?x ?y", "<<", "triples about triples"),
@@ -490,7 +490,7 @@ def test_spans_point_into_the_text_of_the_user() -> None:
         ("BIND(1)", ")", "expected an operator or AS"),
         ("BIND(1 AS x)", "x", "expected a variable"),
         ("?s ?p ?o BIND(1 AS ?s)", "?s", "'?s' is bound before this BIND"),
-        ("VALUES (?x ?x) { }", "?x", "stands in this VALUES already"),
+        ("VALUES (?x ?x) { }", "?x", "is in this VALUES already"),
         ("VALUES (?x ?y) { (1) }", "(1)", "a row of 1 for 2 variables"),
         ("VALUES ?x { ?y }", "?y", "expected an IRI, a literal, UNDEF or '}'"),
         ("VALUES ?x { _:a }", "_:a", "expected an IRI, a literal, UNDEF or '}'"),

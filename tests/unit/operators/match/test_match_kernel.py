@@ -378,7 +378,7 @@ def test_rows_do_not_depend_on_the_blocks_in_which_long_partitions_are_taken(
         spec = spec_of(pattern, within=9, skip=Skip("to_next"), rows="all_unmatched", timeouts=True)
         wanted = run(spec, table)
         monkeypatch.setattr(searching, "ENTRIES", 1)
-        monkeypatch.setattr(searching, "FEWEST", block)
+        monkeypatch.setattr(searching, "LEAST_BLOCK", block)
         assert run(spec, table) == wanted
         monkeypatch.undo()
 

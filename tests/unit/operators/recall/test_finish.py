@@ -14,7 +14,8 @@ from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType
 from presage.operators.recall.finish import finish, scale_factors
-from presage.operators.recall.partial import Aggregate, merge_parts, no_parts, parts_of
+from presage.operators.recall.partial import Aggregate, merge_parts, parts_of
+from reference.aggregates_in_parts import no_parts
 
 
 def value(function: str, kind: DataType, values: list[Any], factor: float | None = None) -> Any:

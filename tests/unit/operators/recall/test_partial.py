@@ -10,7 +10,8 @@ import pytest
 from presage.arrays.exact_sums import LISTS
 from presage.model import types as t
 from presage.operators.recall.finish import finish
-from presage.operators.recall.partial import Aggregate, merge_parts, no_parts, of_older_version, parts_of
+from presage.operators.recall.partial import Aggregate, merge_parts, of_older_version, parts_of
+from reference.aggregates_in_parts import no_parts
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_groups_side_by_side_and_one_by_one(share: float, monkeypatch: pytest.Mo
     goals = tuple(Goal(i, "R", 0, (0,), (x,), plus=plus if i == 1 else None) for i in range(3))
     query = Sequence(goals, selected=("x",))
     together = evaluate_regular(query, facts, plus)
-    monkeypatch.setattr("presage.operators.sequence.kernel.regular.alone.moves_of", lambda automaton: None)
+    monkeypatch.setattr("presage.operators.sequence.kernel.regular.passes.moves_of", lambda automaton: None)
     alone = evaluate_regular(query, facts, plus)
     assert together is not None
     assert alone is not None

@@ -10,9 +10,9 @@ import pytest
 from presage.operators.sequence.kernel.facts import INDEPENDENT, MARKOV, NOTHING, Facts, GoalRows, Source
 from presage.operators.sequence.kernel.query import Goal, Sequence, Variable
 from presage.operators.sequence.kernel.safe.chains import key_chains
+from presage.operators.sequence.kernel.safe.chains.one_chain import classes_of, outward
 from presage.operators.sequence.kernel.safe.evaluation import evaluate_safe
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
-from presage.operators.sequence.kernel.safe.regular.classes import classes_of, outward
 
 X, Y = Variable("x"), Variable("y")
 

@@ -24,7 +24,7 @@ from presage.operators.sequence.kernel.query import Condition, Goal, Sequence, V
 from presage.operators.sequence.kernel.spec import worlds_needed
 from presage.operators.sequence.kernel.worlds import sampling
 from presage.operators.sequence.kernel.worlds.enumeration import enumerate_worlds
-from presage.operators.sequence.kernel.worlds.most_likely import most_likely, most_likely_path
+from presage.operators.sequence.kernel.worlds.most_likely import most_likely
 from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
 from property.sequence_facts import query_and_facts
 from property.sequence_texts import Case, cases
@@ -300,8 +300,8 @@ def test_a_step_with_too_many_pairs_is_refused(monkeypatch: pytest.MonkeyPatch) 
 def test_the_most_likely_world_is_that_of_the_twins(case: Case) -> None:
     query, facts, values, steps = query_and_facts(case)
     times, chains = case.chains()
-    for choose, twin in ((most_likely, most_likely_values), (most_likely_path, most_likely_paths)):
-        answers = enumerate_worlds(query, choose(query, facts))
+    for paths, twin in ((False, most_likely_values), (True, most_likely_paths)):
+        answers = enumerate_worlds(query, most_likely(query, facts, paths))
         assert answers is not None
         found = named(answers, case, values, steps)
         assert set(found) == answers_in(case.query, times, twin(times, chains))
@@ -314,7 +314,7 @@ def test_the_likeliest_values_and_the_likeliest_path_differ() -> None:
     chain = source(MARKOV, rows, [0.4, 0.6, 1.0, 1 / 3, 1 / 3, 1 / 3])
     query = Sequence((goal(0, 0, "x"),), selected=("x",), markov=frozenset({0}))
     facts = Facts(2, [chain], [told(chain, x=chain.value)])
-    by_value, by_path = most_likely(query, facts), most_likely_path(query, facts)
+    by_value, by_path = most_likely(query, facts, paths=False), most_likely(query, facts, paths=True)
     assert by_value.sources[0].value.tolist() == [1, 0]
     assert by_path.sources[0].value.tolist() == [0, 0]
     assert by_path.sources[0].kind == CERTAIN
@@ -325,7 +325,7 @@ def test_no_event_loses_ties_and_wins_otherwise() -> None:
     chain = source(INDEPENDENT, [(0, 0, 3, NOTHING), (1, 0, 3, NOTHING), (2, 0, 5, NOTHING), (2, 0, 4, NOTHING)])
     chain.probability = np.array([0.5, 0.49, 0.4, 0.4])
     query = Sequence((goal(0, 0, "x"),), selected=("x",))
-    for choose in (most_likely, most_likely_path):
-        made = choose(query, Facts(3, [chain], [told(chain, x=chain.value)]))
+    for paths in (False, True):
+        made = most_likely(query, Facts(3, [chain], [told(chain, x=chain.value)]), paths)
         assert made.sources[0].step.tolist() == [0, 2]
         assert made.sources[0].value.tolist() == [3, 4]

@@ -95,7 +95,7 @@ def test_rows_are_the_same_whether_all_or_what_is_touched_is_stepped(
     kernel = AggregateKernel(window, group_by, True, AGGREGATES, ("k",))
     events = events_of(1)
     expected, _ = lives(kernel, events, 2, touched=False)
-    small = ((live_rows, "LEAST_ROWS", 20), (live_rows, "LEAST_TIMES", 3), (live_rows, "LEAST_TOLD", 1))
+    small = ((live_rows, "LEAST_ROWS", 20), (live_rows, "LEAST_TIMES", 3), (live_rows, "LEAST_RECORDED", 1))
     for module, name, value in (*small, (pieces, "PIECE_ROWS", 32), (state_changes, "ROWS_WORTH_A_LOOK", 1)):
         monkeypatch.setattr(module, name, value)
     rows, told = lives(kernel, events, 2, touched=True)

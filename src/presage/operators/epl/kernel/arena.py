@@ -1,40 +1,14 @@
-"""Allocates the memory of the loop, and more of it when the loop asks."""
+"""Allocation and growth of the arrays of the loop."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from presage.arrays.jit import Ints
-from presage.operators.epl.kernel.network.loop import Work
-from presage.operators.epl.kernel.network.memory import (
-    CHOSEN,
-    FILTERS,
-    FOREVER,
-    FREE_CELLS,
-    FREE_TERMS,
-    GONE,
-    GONE_LAST,
-    HEAP,
-    HEAPS,
-    KEY_NOW,
-    KEY_WORDS,
-    KEYS_AT,
-    LISTENING_AT,
-    NEED,
-    NEXT_DUE,
-    NOT_STARTED,
-    OUT,
-    OUT_WORDS,
-    QUEUES,
-    QUEUES_AT,
-    REGISTERS,
-    ROOT,
-    SEEN,
-    TASKS,
-    TOP,
-)
+from presage.operators.epl.kernel.network import memory as m
+from presage.operators.epl.kernel.network.memory import Work
 from presage.operators.epl.kernel.network.seen_keys import WORDS
-from presage.operators.epl.kernel.network.tables import CLOCKED, FILTER, HEAPED, KEYS, KIND, QUEUED, column_of
+from presage.operators.epl.kernel.network.tables import FILTER, KEYS, KIND, TIMED, column_of
 from presage.operators.epl.kernel.network.tasks import TASK_WORDS
 from presage.operators.epl.kernel.saved_terms import enter_keys
 from presage.operators.epl.kernel.spec import PatternTables
@@ -45,22 +19,19 @@ EVENT_WORDS = 12  # three bindings
 
 
 def new_memory(spec: PatternTables, net: Ints, keys: int, words: int, events: int) -> Ints:
-    """Registers, keys, listeners and queues, all empty, then memory for `words` and what events will need."""
+    """Registers, keys and listeners, all empty, then memory for `words` and for what events will need."""
     filters = int((column_of(net, spec, KIND) == FILTER).sum())
-    clocked = column_of(net, spec, CLOCKED)
-    queues = int((clocked == QUEUED).sum())
-    at_keys = REGISTERS
-    at_listening = at_keys + keys * KEY_WORDS
-    at_queues = at_listening + 2 * keys * filters
-    top = at_queues + 2 * keys * queues
-    # What is never touched costs nothing, growing does.
+    at_keys = m.REGISTERS
+    at_listening = at_keys + keys * m.KEY_WORDS
+    top = at_listening + 2 * keys * filters
+    # Pages that are never touched cost nothing; growing does.
     memory = np.zeros(top + words + max(words // 4, 64 * SMALL, EVENT_WORDS * events), np.int64)
-    memory[at_keys:at_listening].reshape(-1, KEY_WORDS)[:, ROOT] = NOT_STARTED
+    memory[at_keys:at_listening].reshape(-1, m.KEY_WORDS)[:, m.ROOT] = m.NOT_STARTED
     memory[at_listening:top] = -1
-    memory[[FREE_TERMS, FREE_CELLS, GONE, GONE_LAST]] = -1
-    memory[[KEYS_AT, LISTENING_AT, QUEUES_AT, TOP]] = at_keys, at_listening, at_queues, top
-    memory[[FILTERS, QUEUES, NEXT_DUE]] = filters, queues, FOREVER
-    memory[[HEAPS, KEY_NOW]] = int((clocked == HEAPED).any()), -1
+    memory[[m.FREE_TERMS, m.FREE_CELLS, m.GONE, m.GONE_LAST]] = -1
+    memory[[m.KEYS_AT, m.LISTENING_AT, m.TOP]] = at_keys, at_listening, top
+    memory[[m.FILTERS, m.NEXT_DUE, m.KEY_NOW]] = filters, m.FOREVER, -1
+    memory[m.TIMERS] = (column_of(net, spec, TIMED) == 1).any()
     return memory
 
 
@@ -68,7 +39,7 @@ def new_work(spec: PatternTables, net: Ints, seen: int, events: int) -> Work:
     lines = seen + max(SMALL, seen // 4)
     return Work(
         np.zeros((SMALL, TASK_WORDS), np.int64),
-        np.zeros((SMALL + events, OUT_WORDS), np.int64),
+        np.zeros((SMALL + events, m.OUT_WORDS), np.int64),
         np.zeros((SMALL, 3), np.int64),
         np.zeros((lines, WORDS + int(column_of(net, spec, KEYS).max())), np.int64),
         np.full(_power(2 * lines), -1, np.int64),
@@ -77,25 +48,25 @@ def new_work(spec: PatternTables, net: Ints, seen: int, events: int) -> Work:
     )
 
 
-def more_room(memory: Ints, work: Work) -> tuple[Ints, Work]:
-    """Twice as much of whatever is nearly used up, or as much as the loop has asked for."""
-    needed = int(memory[NEED])
-    seen = _longer(work.seen, int(memory[SEEN]), needed)
+def grow(memory: Ints, work: Work) -> tuple[Ints, Work]:
+    """Doubles each array that is nearly full, or grows it by what the loop has asked for (NEED)."""
+    needed = int(memory[m.NEED])
+    seen = _longer(work.seen, int(memory[m.SEEN]), needed)
     hashes = work.hashes
     if seen is not work.seen:
         hashes = np.full(_power(2 * len(seen)), -1, np.int64)
-        enter_keys(seen, hashes, int(memory[SEEN]))
+        enter_keys(seen, hashes, int(memory[m.SEEN]))
     larger = Work(
-        _longer(work.stack, int(memory[TASKS]), needed),
-        _longer(work.rows, int(memory[OUT]), 0),
-        _longer(work.heap, int(memory[HEAP]), 0),
+        _longer(work.stack, int(memory[m.TASKS]), needed),
+        _longer(work.rows, int(memory[m.OUT]), 0),
+        _longer(work.heap, int(memory[m.HEAP]), 0),
         seen,
         hashes,
-        _longer(work.chosen, int(memory[CHOSEN]), 0),
+        _longer(work.chosen, int(memory[m.CHOSEN]), 0),
         work.marks,
     )
-    memory[NEED] = 0
-    return _longer(memory, int(memory[TOP]), needed), larger
+    memory[m.NEED] = 0
+    return _longer(memory, int(memory[m.TOP]), needed), larger
 
 
 def _longer(array: Ints, used: int, needed: int) -> Ints:

@@ -1,4 +1,4 @@
-"""Filters that an event has come to by now come in; those whose condition the host finds true remain."""
+"""Conditions that only the host can evaluate: filters whose condition is not true are no longer chosen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from presage.operators.epl.kernel.spec import PatternTables
 
 
 def ask(spec: PatternTables, net: Ints, oracle: Oracle, universe: Universe, memory: Ints, pool: Ints) -> None:
-    """One question for each filter of the pattern, about all of its instances. `pool`: see `pattern_loop.Work`."""
+    """One call for each filter of the pattern, with all of its instances. `pool`: `Work.chosen`."""
     chosen = pool[: memory[CHOSEN]]
     nodes = memory[chosen[:, CHOSEN_TERM] + NODE] // WIDTH
     true = np.ones(len(chosen), np.bool_)

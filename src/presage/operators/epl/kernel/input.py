@@ -1,4 +1,4 @@
-"""The rows of a step, grouped by event and key, with what each filter says of them alone."""
+"""The rows of a step, grouped by event and key, with the filters that each row passes by itself."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from presage.arrays.columns import bools, column, ints, plain
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import changes
-from presage.operators.epl.kernel.network.loop import Input
+from presage.operators.epl.kernel.network.memory import Input
 from presage.operators.epl.kernel.spec import SEQ, SOURCE, TIME, PatternTables
 
-EVENT = "_event"  # column of kept rows: which event of which key they are a view of
-MOST_CAUSE = (1 << 42) - 1  # an arrival number as the higher part of an ordinal
+EVENT = "_event"  # column of kept rows: the event of a key that the row is a view of
+MOST_CAUSE = (1 << 42) - 1  # the greatest arrival number that fits into an ordinal
 
 
 @dataclass
 class Keyed:
-    """Events with the number of their key; keys of the state are the first ones. `first`: a row of each key, among
+    """Events with the number of their key; the state's keys come first. `first`: one row of each key, counted through
     the state's keys and then the events."""
 
     events: pa.Table
@@ -30,13 +30,13 @@ class Keyed:
     first: Ints
 
     def of(self, touched: Bools) -> Keyed:
-        """The same where only some keys of the state are there, with all that have an event among them."""
-        known, kept = len(touched), int(np.count_nonzero(touched))
-        here = np.concatenate([touched, np.ones(self.count - known, np.bool_)])
-        first = self.first[here]
+        """The same without the untouched keys of the state; all keys with an event are touched."""
+        old, kept = len(touched), int(np.count_nonzero(touched))
+        chosen = np.concatenate([touched, np.ones(self.count - old, np.bool_)])
+        first = self.first[chosen]
         first[:kept] = np.arange(kept)
-        first[kept:] += kept - known
-        return Keyed(self.events, (np.cumsum(here) - 1)[self.codes], len(first), first)
+        first[kept:] += kept - old
+        return Keyed(self.events, (np.cumsum(chosen) - 1)[self.codes], len(first), first)
 
 
 def number_keys(spec: PatternTables, keys: pa.Table | None, events: pa.Table) -> Keyed:
@@ -56,13 +56,12 @@ def number_keys(spec: PatternTables, keys: pa.Table | None, events: pa.Table) ->
 
 @dataclass
 class Grouped:
-    """What the loop reads, how many events of keys there are (those of kept rows first), and by row (kept ones as
-    well) which event in the order of processing it is a view of. `single`: each event has one row."""
+    """The input of the loop, the number of events of keys (those of kept rows first), and by row, kept rows included,
+    the number of its event in processing order."""
 
     source: Input
     events: int
     places: Ints
-    single: bool
 
 
 def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> Grouped:
@@ -78,12 +77,12 @@ def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> Gro
         passes[:, f] = sources == node.source
         if node.flag is not None:
             passes[:, f] &= bools(column(events, node.flag))
-    single = bool(begins.all())
+    single = bool(begins.all())  # each event has one row, as nearly always: no pass is needed to group them
     places: Ints = np.arange(events.num_rows) if single else np.cumsum(begins)
     order = np.arange(events.num_rows)
     bounds = np.array([0, events.num_rows])
     if spec.keys:
-        # One key after the other: its terms stay in the processor's cache.
+        # One key after the other, so that its terms stay in the processor's cache.
         order, bounds = grouped_order(codes, keyed.count)
         times, causes, sources, passes = times[order], causes[order], sources[order], passes[order]
         if not single:
@@ -91,9 +90,6 @@ def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> Gro
     starts = np.arange(events.num_rows) if single else np.flatnonzero(begins)
     own = np.empty(events.num_rows, np.int64)
     own[order] = (starts if single else np.cumsum(begins) - 1) + known
-    some: Bools = passes.reshape(-1) if len(filters) == 1 else np.logical_or.reduce(passes, axis=1)
-    if not single:
-        some = np.asarray(np.logical_or.reduceat(some, starts), np.bool_)
     source = Input(
         _owned(order + before),
         _owned(times),
@@ -101,14 +97,13 @@ def build_input(spec: PatternTables, kept: pa.Table | None, keyed: Keyed) -> Gro
         _owned(sources),
         passes,
         _owned(np.append(starts, events.num_rows)),
-        np.require(some, requirements=["C", "W"]),
         _owned(bounds if single else np.searchsorted(starts, bounds)),
         own if kept is None or not before else np.concatenate([ints(kept, EVENT), own]),
         np.zeros((len(filters), 2), np.int64),
     )
     if before:
         places = np.concatenate([np.zeros(before, np.int64), places])
-    return Grouped(source, known + len(starts), places, single)
+    return Grouped(source, known + len(starts), places)
 
 
 def _owned(values: Ints) -> Ints:

@@ -1,11 +1,10 @@
-"""The state of a pattern with keys, key by key: each can be taken out and put back by itself.
+"""The state of a pattern with keys, as blocks that can be taken out and put back key by key.
 
-In such a state the lines of a key lie together in every table, `keys` says how many they are, and a line names another
-one of its key by how far that is from the key's first. So keys that a step does not touch stay as they are, to the
-byte, whatever comes and goes around them. The loop's own numbers, which count from the first line of the table, are
-made from it for the keys of a step alone.
+In every table the lines of a key are adjacent, `keys` holds their number, and a line refers to another one of its key
+relative to the key's first line. So the lines of a key that a step does not touch do not change at all. The loop's
+line numbers, which count from the beginning of a table, are computed only for the keys of a step.
 
-Keys that EVERY-DISTINCT has seen are not divided by key: patterns with it have no blocks.
+The seen keys of EVERY-DISTINCT are not stored by key: patterns with it have no blocks.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from presage.operators.epl.kernel.saving import STORED
 from presage.operators.epl.kernel.spec import PatternTables
 
 TERMS, BINDS, CELLS, ROWS, EVENTS, KEYS = "terms", "binds", "cells", "rows", "events", "keys"
-# Tables whose lines belong to keys; events are no table, but numbers that the rows of a key share.
+# Tables whose lines belong to keys. Events are not a table: rows of a key that are views of one event share a number.
 BLOCKS = (TERMS, BINDS, CELLS, ROWS)
 COUNTED = (*BLOCKS, EVENTS)
 DUE = "#due"  # when the next timer of the key is due
-# Columns that name lines of another table: (table, column, table that it counts).
+# Columns that refer to lines of a table: (table, column, referenced table).
 REFERENCES = (
     (TERMS, "parent", TERMS),
     (TERMS, "begin", BINDS),
@@ -40,8 +39,7 @@ REFERENCES = (
     (CELLS, "c2", BINDS),
     (ROWS, EVENT, EVENTS),
 )
-# More pieces of a column than this are put together.
-MOST_PIECES = 16
+MOST_PIECES = 16  # chunks of a column, above which they are combined
 
 
 def can_be_blocked(spec: PatternTables) -> bool:
@@ -71,7 +69,7 @@ def due_of(state: State) -> Ints:
 
 
 def part_of(state: State, wanted: Bools) -> tuple[State, dict[str, Bools]]:
-    """The part of some keys, and which lines of each table it is."""
+    """The part of some keys, and the lines of each table that it consists of."""
     lines = {KEYS: wanted} | {table: np.repeat(wanted, counts_of(state, table)) for table in BLOCKS}
     tables = {name: _chosen(state.tables[name], mask) for name, mask in lines.items()}
     return State(state.kernel, tables | _others(state), dict(state.numbers)), lines
@@ -105,7 +103,7 @@ def _behind(first: pa.Table, second: pa.Table) -> pa.Table:
 
 
 def placed(state: State) -> State:
-    """Lines name each other by their places in the tables, and terms their keys, as the loop's memory is loaded."""
+    """The state with line numbers of whole tables, and the key of each term: as `load_memory` reads it."""
     if not is_blocked(state):
         return state
     counts = {table: counts_of(state, table) for table in COUNTED}
@@ -117,7 +115,7 @@ def placed(state: State) -> State:
 
 
 def blocked(spec: PatternTables, state: State) -> State:
-    """The same from a state as the loop's memory is saved: what no term of a key needs is left out."""
+    """The state in blocks, from one of `save_memory`. Lines that no term of a key refers to are left out."""
     if KEYS not in state.tables or is_blocked(state):
         return state
     count = state.tables[KEYS].num_rows
@@ -149,7 +147,7 @@ def blocked(spec: PatternTables, state: State) -> State:
 def _in_blocks(
     binds: pa.Table, terms: pa.Table, cells: pa.Table, owners: Mapping[str, Ints]
 ) -> tuple[Ints, Ints, Ints]:
-    """Bindings by key: the owner of each, which of the old ones it is, and where each old one went (-1: nowhere)."""
+    """Bindings by key: the key of each, its old number, and by old number the new one (-1: dropped)."""
     before = ints(binds, "c0")
     owner = np.full(len(before), -1, np.int64)
     for named, of in ((ints(terms, "begin"), TERMS), (ints(terms, "a"), TERMS), (ints(cells, "c2"), CELLS)):
@@ -163,21 +161,21 @@ def _in_blocks(
         last = earlier[new]
     order = np.flatnonzero(owner >= 0)
     if np.any(owner[order][1:] < owner[order][:-1]):
-        order = order[np.argsort(owner[order], kind="stable")]  # a binding stays behind the one before it
+        order = order[np.argsort(owner[order], kind="stable")]  # a binding stays after the one it extends
     places = np.full(len(before), -1, np.int64)
     places[order] = np.arange(len(order))
     return owner[order], order, places
 
 
 def _next_due(spec: PatternTables, terms: pa.Table, counts: Ints) -> Ints:
-    """By key. A repeat has its upper bound where other terms have their time."""
+    """By key. Repeats are left out: their `due` is an upper bound."""
     timed = np.array([node.kind != "until" for node in spec.nodes])[ints(terms, "node") // WIDTH]
     due = np.append(np.where(timed, ints(terms, "due"), FOREVER), FOREVER)
-    found = np.full(len(counts), FOREVER, np.int64)
+    earliest = np.full(len(counts), FOREVER, np.int64)
     some = counts > 0
     if some.any():
-        found[some] = np.minimum.reduceat(due, firsts_of(counts)[some])
-    return found
+        earliest[some] = np.minimum.reduceat(due, firsts_of(counts)[some])
+    return earliest
 
 
 def _owners(counts: Mapping[str, Ints]) -> dict[str, Ints]:
@@ -185,7 +183,7 @@ def _owners(counts: Mapping[str, Ints]) -> dict[str, Ints]:
 
 
 def _moved(tables: Mapping[str, pa.Table], owners: Mapping[str, Ints], by: Mapping[str, Ints]) -> dict[str, pa.Table]:
-    """Each reference goes on by what is said of the key and the table that it counts; -1 means none."""
+    """Adds to each reference the offset of its key in the referenced table; -1 stays -1."""
     moved = dict(tables)
     for table, name, counted in REFERENCES:
         values = ints(moved[table], name)

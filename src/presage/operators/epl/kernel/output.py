@@ -1,11 +1,10 @@
-"""A table of what is shown of matches, from their chains of bindings."""
+"""The output table of a pattern, from the bindings of its matches."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.codes import grouped_order
 from presage.arrays.columns import ELEMENT, Universe, lists_of
 from presage.arrays.jit import Ints, compiled
 from presage.operators.epl.kernel.network.memory import (
@@ -23,7 +22,7 @@ from presage.operators.epl.kernel.spec import SEQ, TIME, TIMER, PatternTables
 
 @compiled
 def rows_bound(memory: Ints, matches: Ints, tag: int, index: int) -> Ints:
-    """The row of a tag in each match; -1: there is none."""
+    """The row of a tag in each match; -1: none."""
     rows = np.empty(matches.size, np.int64)
     for k in range(matches.size):
         rows[k] = bound_row(memory, matches[k], tag, index)
@@ -53,21 +52,21 @@ def lists_bound(memory: Ints, matches: Ints, tag: int) -> tuple[Ints, Ints]:
 
 
 def taken(array: pa.Array, rows: Ints) -> pa.Array:
-    """Values at rows; null where there is none."""
+    """Values at rows; null where the row is -1."""
     missing = rows < 0
     return array.take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
 
 
-def output_table(spec: PatternTables, universe: Universe, memory: Ints, found: Ints) -> pa.Table:
-    """`found` are lines of the pool `rows`."""
-    matches = np.ascontiguousarray(found[:, OUT_MATCH])
-    by_event = np.ascontiguousarray(found[:, OUT_ROW])
-    columns: dict[str, pa.Array] = {TIME: pa.array(found[:, OUT_TIME])}
+def output_table(spec: PatternTables, universe: Universe, memory: Ints, results: Ints) -> pa.Table:
+    """`results` are lines of `Work.rows`."""
+    matches = np.ascontiguousarray(results[:, OUT_MATCH])
+    by_event = np.ascontiguousarray(results[:, OUT_ROW])
+    columns: dict[str, pa.Array] = {TIME: pa.array(results[:, OUT_TIME])}
     timed = by_event < 0
     columns[SEQ] = _of_event(universe.column(SEQ), by_event, timed, TIMER)
     for name in spec.order:
         columns[name] = _of_event(universe.column(name), by_event, timed, 0)
-    columns[spec.ordinal] = pa.array(found[:, OUT_ORDINAL])
+    columns[spec.ordinal] = pa.array(results[:, OUT_ORDINAL])
     places: dict[tuple[int, int], Ints] = {}
     for shown in spec.shown:
         source = universe.column(shown.column)
@@ -85,20 +84,12 @@ def output_table(spec: PatternTables, universe: Universe, memory: Ints, found: I
     return pa.table(columns)
 
 
-def in_order(found: Ints, places: Ints, single: bool) -> Ints:
-    """Matches of many keys, found one key after the other, in the order of their moments, then by ordinal. `places`
-    by row: which event it is a view of, in the order of processing; `single`: each event has one row."""
-    rows = found[:, OUT_ROW]
-    if not len(found):
-        return found
-    if single and rows.min() >= 0:
-        # An event belongs to one key, which has found its matches in order.
-        order, _ = grouped_order(places[rows], int(places[-1]) + 1)
-    else:
-        # At one time timers come before events.
-        event = np.where(rows < 0, -1, places[rows]) if len(places) else rows
-        order = np.lexsort((found[:, OUT_ORDINAL], event, found[:, OUT_TIME]))
-    ordered: Ints = found[order]
+def in_order(results: Ints, places: Ints) -> Ints:
+    """Results of many keys, which come one key after the other, sorted by their moments, then by ordinal. `places`: by
+    row the number of its event in processing order. At one time timers come before events."""
+    rows = results[:, OUT_ROW]
+    event = np.where(rows < 0, -1, places[rows]) if len(places) else rows
+    ordered: Ints = results[np.lexsort((results[:, OUT_ORDINAL], event, results[:, OUT_TIME]))]
     return ordered
 
 

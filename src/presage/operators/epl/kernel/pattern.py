@@ -1,13 +1,13 @@
 """The kernel of EPL patterns: matches of events in processing order.
 
-What the terms mean is in `starts` and `reactions`. What events leave open is settled so: an interval of no length or
-less is true at once, one of unknown length (null) never; a guard of no length, less or unknown length ends at once
-without a match; below EVERY what is true or false at its very start is not started again.
+`starts` and `reactions` define what the terms mean. Edge cases: an interval of zero or negative length is true at once,
+one of unknown length (null) never; a guard of zero, negative or unknown length ends at once without a match; EVERY does
+not restart an operand that is true or false at its start.
 
-Rows of one moment (an event, or all timers of one time) are numbered 0, 1, 2 … as they were made. With keys the numbers
-must not depend on which keys share a kernel: rows of an event are numbered from its source times 2**40; rows of timers
-from the arrival (SEQ) of the event that led to the timer times 2**20, the highest so far of that key and moment. So
-timers of different keys come in the order in which their events came.
+Rows of one moment (an event, or all timers of one time) are numbered 0, 1, 2 … in the order of creation. With keys the
+numbers must not depend on which keys share a kernel: rows of an event are numbered from its source times 2**40; rows of
+timers from the arrival (SEQ) of the event that led to the timer times 2**20, the highest so far of that key and moment.
+So timers of different keys are in the order of arrival of their events.
 """
 
 from __future__ import annotations
@@ -23,52 +23,14 @@ from presage.arrays.programs.code import FLOAT, INT, TEXT, Oracle
 from presage.arrays.rows import append_rows, take_rows
 from presage.errors import PresageError, error
 from presage.model.operator_state import Since, State
-from presage.operators.epl.kernel.arena import more_room, new_memory, new_work
+from presage.operators.epl.kernel.arena import grow, new_memory, new_work
 from presage.operators.epl.kernel.host_conditions import ask
 from presage.operators.epl.kernel.idle import drop_idle, shape_of
 from presage.operators.epl.kernel.input import Keyed, build_input, number_keys
-from presage.operators.epl.kernel.key_blocks import (
-    blocked,
-    can_be_blocked,
-    due_of,
-    is_blocked,
-    joined,
-    part_of,
-    placed,
-)
-from presage.operators.epl.kernel.network.loop import (
-    ANSWERS,
-    BAD_BOUND,
-    CLOSING,
-    FINISHED,
-    MEMORY,
-    Input,
-    Work,
-    run,
-    start_pattern,
-)
-from presage.operators.epl.kernel.network.memory import (
-    BAD,
-    CLOCK,
-    DISCARD,
-    EVENT_ROW,
-    GROUP_END,
-    KEY_NOW,
-    KEYED,
-    KEYS_AT,
-    MOST_OPEN,
-    MOST_WAITING,
-    NOW,
-    OUT,
-    OUT_KEY,
-    OUT_WORDS,
-    PHASE,
-    ROOT,
-    SUPPRESS,
-    TASKS,
-    TOP,
-    Values,
-)
+from presage.operators.epl.kernel.key_blocks import blocked, can_be_blocked, due_of, is_blocked, joined, part_of, placed
+from presage.operators.epl.kernel.network import memory as m
+from presage.operators.epl.kernel.network.loop import ANSWERS, BAD_BOUND, CLOSING, FINISHED, MEMORY, run, start_pattern
+from presage.operators.epl.kernel.network.memory import Input, Values, Work
 from presage.operators.epl.kernel.network.tables import WIDTH, build_network
 from presage.operators.epl.kernel.network.tasks import TASK_WORDS
 from presage.operators.epl.kernel.output import in_order, output_table
@@ -77,17 +39,17 @@ from presage.operators.epl.kernel.spec import SEQ, SOURCE, STATEMENT, TIME, Patt
 from presage.operators.epl.kernel.values import encode_rows
 
 KERNEL = "pattern"
-LEAVES = ("filter", "interval")  # what waits for an event or a time
+LEAVES = ("filter", "interval")  # they wait for an event or a time
 STARTED = "started"
-BEFORE = -(2**63)  # a clock before all timers
-# Fewer keys, or a larger share of them, are sooner stepped together with those that a step does not touch.
+BEFORE = -(2**63)  # a watermark before all timers
+# With fewer keys, or a larger touched share, it is faster to step all keys.
 LEAST_KEYS = 1_024
 MOST_TOUCHED = 0.75
 
 
 def open_matches(state: State) -> int:
-    """Partial matches under way: filters and intervals that wait with at least one event behind them, matches that an
-    AND has collected, repeats that have begun."""
+    """Open partial matches: filters and intervals that wait after at least one event, matches that an AND holds, and
+    repeats that have begun."""
     return state.numbers.get("open", 0)
 
 
@@ -109,11 +71,11 @@ class PatternKernel:
         return State(KERNEL)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """`end` changes nothing: the clock says which timers are due."""
+        """`end` changes nothing: the watermark decides which timers are due."""
         keyed = number_keys(self.spec, state.tables.get("keys"), events)
         if not self._blocked or not is_blocked(state) or state.tables["keys"].num_rows < self._least_keys:
             return self._step(state, keyed, clock)
-        # Keys without an event and without a timer that is due stay as they are.
+        # Keys without an event and without a due timer are not touched.
         touched = due_of(state) <= clock
         touched[keyed.codes[keyed.codes < len(touched)]] = True
         if np.count_nonzero(touched) > MOST_TOUCHED * len(touched):
@@ -138,17 +100,17 @@ class PatternKernel:
         encoding = encode_rows(spec.code, kept, keyed.events, texts)
         memory, work = load_memory(state, spec, net, keyed.count, grouped.events, encoding.ranks(texts))
         self._set(memory, clock, keyed.count)
-        started = self._begin(state, memory, work, len(source.passing), clock)
+        started = self._begin(state, memory, work, len(source.starts) - 1, clock)
         values = encoding.values(spec)
         memory, work = self._run(universe, values, memory, work, source)
-        found = work.rows[: memory[OUT]]
+        results = work.rows[: memory[m.OUT]]
         if spec.keys:
-            found = in_order(found, grouped.places, grouped.single)
-        rows = output_table(spec, universe, memory, found)
+            results = in_order(results, grouped.places)
+        rows = output_table(spec, universe, memory, results)
         if spec.shared:
-            rows = rows.append_column(STATEMENT, self._keys(state, keyed, found[:, OUT_KEY]).column(STATEMENT))
+            rows = rows.append_column(STATEMENT, self._keys(state, keyed, results[:, m.OUT_KEY]).column(STATEMENT))
 
-        now = max(clock, int(memory[NOW])) if events.num_rows else clock
+        now = max(clock, int(memory[m.NOW])) if events.num_rows else clock
         drop_idle(net, memory, keyed.count, self._idle_shape(values), forget_expired(memory, work, keyed.count, now))
         sources = Sources(
             lambda places: universe.table(self.kept, places, {}),
@@ -162,14 +124,14 @@ class PatternKernel:
 
     # -- running ------------------------------------------------------------------------------------
 
-    def _set(self, memory: Ints, clock: int, keys: int) -> None:
-        memory[CLOCK] = clock
-        memory[DISCARD], memory[SUPPRESS] = int(self.spec.discard), int(self.spec.suppress)
-        memory[MOST_OPEN], memory[KEYED] = self.spec.most, int(bool(self.spec.keys))
-        memory[MOST_WAITING] = self.spec.most + keys * self._leaves
+    def _set(self, memory: Ints, watermark: int, keys: int) -> None:
+        memory[m.WATERMARK] = watermark
+        memory[m.DISCARD], memory[m.SUPPRESS] = int(self.spec.discard), int(self.spec.suppress)
+        memory[m.MOST_OPEN], memory[m.KEYED] = self.spec.most, int(bool(self.spec.keys))
+        memory[m.MOST_WAITING] = self.spec.most + keys * self._leaves
 
     def _begin(self, state: State, memory: Ints, work: Work, groups: int, clock: int) -> int:
-        """A pattern with a time to begin starts when that time has come, or an event."""
+        """A pattern with a start time starts when the watermark passes it, or with an event."""
         begin = self.spec.begin
         started = state.numbers.get(STARTED, 0)
         if started or begin is None or self.spec.keys or not (groups or clock >= begin):
@@ -183,11 +145,11 @@ class PatternKernel:
             if status == FINISHED:
                 return memory, work
             if status == MEMORY:
-                memory, work = more_room(memory, work)
+                memory, work = grow(memory, work)
                 self._check_size(memory)
             elif status == ANSWERS:
                 if self.oracle is None:
-                    raise error("INTERNAL", what="a pattern has a condition to ask for and nobody to ask")
+                    raise error("INTERNAL", what="a pattern has a condition for the host and no oracle")
                 ask(self.spec, self.net, self.oracle, universe, memory, work.chosen)
             else:
                 raise self._problem(status, memory)
@@ -196,7 +158,7 @@ class PatternKernel:
         if status == BAD_BOUND:
             return error(
                 "BAD_VALUE",
-                what=f"a bound of the repeat {self.spec.nodes[memory[BAD] // WIDTH].text}",
+                what=f"a bound of the repeat {self.spec.nodes[memory[m.BAD] // WIDTH].text}",
                 found="null, below one, or its lower bound is above the upper one",
                 expected="at least one, and the lower bound not above the upper one",
                 fix="filter the events that the bounds are taken from",
@@ -209,8 +171,7 @@ class PatternKernel:
         )
 
     def _check_size(self, memory: Ints) -> None:
-        """While it grows."""
-        if 8 * (memory[TOP] + OUT_WORDS * memory[OUT] + TASK_WORDS * memory[TASKS]) > self.spec.most_bytes:
+        if 8 * (memory[m.TOP] + m.OUT_WORDS * memory[m.OUT] + TASK_WORDS * memory[m.TASKS]) > self.spec.most_bytes:
             fix = "bound the partial matches in time with WHERE timer:within(...), and write EVERY only once"
             what = f"the memory for partial matches and rows of {self.spec.text} in one step"
             raise self._limit(what, "bytes of a pattern", self.spec.most_bytes, fix)
@@ -220,38 +181,28 @@ class PatternKernel:
 
     @property
     def starts_idle(self) -> bool:
-        """Whether starting it has no effect that depends on the time: it stands and waits for an event."""
+        """Whether the pattern, when started, only waits for an event: its start does not depend on the time."""
         kinds = {INT: pa.int64(), FLOAT: pa.float64(), TEXT: pa.string()}
         nothing = pa.table({name: pa.array([], kinds[bank]) for name, bank in self.spec.code.columns})
         values = encode_rows(self.spec.code, None, nothing, texts_of(self.initial())).values(self.spec)
         return len(self._idle_shape(values)) > 0
 
     def _idle_shape(self, values: Values) -> Ints:
-        """How the pattern stands when it was just started; empty if its start has an effect."""
+        """The shape of a pattern that was just started (see `shape_of`); empty if its start has an effect."""
         if self._shape is not None:
             return self._shape
         memory, work = new_memory(self.spec, self.net, 1, 0, 0), new_work(self.spec, self.net, 0, 0)
         self._set(memory, BEFORE, 1)
         _start_at(memory, work, 0, 0)
-        nothing, none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        source = Input(
-            nothing,
-            nothing,
-            nothing,
-            nothing,
-            none.reshape(0, 1),
-            np.zeros(1, np.int64),
-            none,
-            np.zeros(2, np.int64),
-            nothing,
-            nothing.reshape(0, 2),
-        )
+        none, passes = np.zeros(0, np.int64), np.zeros((0, 1), np.bool_)
+        starts, firsts = np.zeros(1, np.int64), np.zeros(2, np.int64)
+        source = Input(none, none, none, none, passes, starts, firsts, none, none.reshape(0, 2))
         status = run(self.net, values, memory, work, source)
         while status == MEMORY:
-            memory, work = more_room(memory, work)
+            memory, work = grow(memory, work)
             status = run(self.net, values, memory, work, source)
-        root = int(memory[memory[KEYS_AT] + ROOT])
-        fine = status == FINISHED and memory[OUT] == 0 and root >= 0
+        root = int(memory[memory[m.KEYS_AT] + m.ROOT])
+        fine = status == FINISHED and memory[m.OUT] == 0 and root >= 0
         self._shape = shape_of(self.net, memory, root) if fine else np.zeros((0, 2), np.int64)
         return self._shape
 
@@ -268,7 +219,7 @@ class PatternKernel:
 
 
 def _start_at(memory: Ints, work: Work, time: int, groups: int) -> None:
-    """The one pattern there is starts at a time, not with an event."""
-    memory[NOW], memory[EVENT_ROW], memory[PHASE] = time, -1, CLOSING
-    memory[KEY_NOW], memory[GROUP_END] = 0, groups
+    """Starts a pattern without keys at a time, not with an event."""
+    memory[m.NOW], memory[m.EVENT_ROW], memory[m.PHASE] = time, -1, CLOSING
+    memory[m.KEY_NOW], memory[m.GROUP_END] = 0, groups
     start_pattern(memory, work.stack, 0)

@@ -1,11 +1,11 @@
-"""Tables of an EPL pattern: plain values made by `patterns.compile_pattern`, shipped to the workers.
+"""The specification of an EPL pattern: plain values that are shipped to executors.
 
-Terms are numbered; `nodes[0]` is the root and children have greater numbers than their parents. A tag is a place for
-an event (or, below a repeat, for a list of events); tags are numbered as well.
+Terms are numbered; `nodes[0]` is the root and children have greater numbers than their parents. A tag names an event
+(or, below a repeat, a list of events); tags are numbered as well.
 
-Rows of the input are events, or views of events: two sources that both contain an event give two rows with equal TIME,
-SEQ and order, one after the other, and these are one event. `SOURCE` says whose columns a row has. Columns of a source
-are null in the rows of other sources.
+Rows of the input are events, or views of events: two sources that both contain an event give two adjacent rows with
+equal TIME, SEQ and order, which are one event. `SOURCE` is the number of the row's source; columns of other sources are
+null.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Argument", "Listed", "Node", "PatternSpec", "PatternTables", "Period
 TIME, SEQ = "_t", "_seq"
 SOURCE = "_src"  # int8
 TIMER = -1
-# A key that many statements of one form add: the number of the statement. Their patterns then run as one.
+# A further key, the number of the statement, where statements of one plan template run as one.
 STATEMENT = "#statement"
 
 
 @dataclass(frozen=True)
 class Argument:
-    """What a program's LOAD place refers to: the event of a tag; of a repeated tag the one at `index`, from the end if
-    negative (-1: the last). `tag` None: the event at hand (filters only). Null where there is no such event."""
+    """The event that a place of LOAD refers to: that of a tag; of a repeated tag the one at `index`, from the end if
+    negative (-1: the last). `tag` None: the event at hand (filters only). Null if there is no such event."""
 
     tag: int | None
     index: int | None = None
@@ -49,15 +49,15 @@ class Period:
 class Node:
     """One term of the pattern.
 
-    kind        what counts
-    filter      source, flag (boolean column: right type and all that the filter says of this event alone; None: every
-                row of the source), program (over this event and tags; arguments), asked (as in match_spec.Condition,
-                with asked_columns), tag, consume (level, 0: none)
+    kind        fields that are used
+    filter      source, flag (boolean column: the right type, and the conditions over this event alone; None: every
+                row of the source), program (over this event and tags; arguments), asked (the number of a condition that
+                only the host can evaluate, with asked_columns), tag, consume (level, 0: none)
     followed    children in order; limits[i] bounds the open instances of child i + 1 (-1: none)
     and or      children
     not         one child
     every       one child
-    distinct    one child; keys: (program, bank) over the child's tags; period (None: keys are kept for ever)
+    distinct    one child; keys: (program, bank) over the child's tags; period (None: keys do not expire)
     until       children: repeated, then the ending one if any; low and high: constants or programs (-1: absent);
                 lists: the tags below the repeated child
     within      one child; period; most (withinmax; -1: none)
@@ -71,7 +71,7 @@ class Node:
     flag: str | None = None
     program: int = -1
     asked: int = -1
-    asked_columns: tuple[tuple[int, str], ...] = ()  # (argument, column) of what is asked
+    asked_columns: tuple[tuple[int, str], ...] = ()  # (argument, column) of each argument of an asked condition
     arguments: tuple[Argument, ...] = ()
     tag: int = -1
     consume: int = 0
@@ -109,14 +109,13 @@ class Shown:
 
 @dataclass(frozen=True)
 class PatternTables:
-    """What a pattern says, with its programs by number.
+    """A pattern, with its programs by number.
 
-    `columns` of each source are those that must be kept of an event (conditions and output need them). `keys`: columns
-    by which the pattern falls apart into one pattern per key, each as if the others' events did not exist; the pattern
-    starts for a key when its first event comes. `begin`: the time at which the pattern starts; None: with the first
-    event. `discard`, `suppress`: @DiscardPartialsOnMatch, @SuppressOverlappingMatches. `most`: partial matches that
-    may be open at a time, `most_bytes`: what they and the rows of a step may take; else an error with the limit's
-    name. `shared`: STATEMENT is the last of the keys, and a column of the output.
+    `columns`: by source, the columns that conditions and output need. `keys`: columns that partition the pattern into
+    one independent pattern per key, which starts with the first event of its key. `begin`: the time at which the
+    pattern starts; None: with the first event. `discard`, `suppress`: @DiscardPartialsOnMatch,
+    @SuppressOverlappingMatches. `most`: the limit of open partial matches; `most_bytes`: of the memory that they and
+    the rows of a step take. `shared`: STATEMENT is the last of the keys, and a column of the output.
     """
 
     nodes: tuple[Node, ...]
@@ -136,7 +135,7 @@ class PatternTables:
 
 
 def no_code() -> Code:
-    """No program at all. Imported here: checking a statement loads no data library."""
+    """No programs. A local import: checking a statement loads no data library."""
     from presage.arrays.programs.code import Code
 
     return Code()
@@ -144,6 +143,6 @@ def no_code() -> Code:
 
 @dataclass(frozen=True)
 class PatternSpec(PatternTables):
-    """Everything a kernel must know of one pattern: its tables and its programs."""
+    """A pattern with its programs: all that a kernel needs."""
 
     code: Code = field(default_factory=no_code, compare=False)

@@ -1,4 +1,4 @@
-"""What programs read of a step's rows and its state; texts by rank and ranks by text."""
+"""The encoded rows of a step and of its state, with the texts of ranks and the ranks of texts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from presage.arrays.columns import plain
 from presage.arrays.jit import Ints
 from presage.arrays.programs.code import FLOAT, TEXT, Code
 from presage.arrays.programs.encoding import Encoded, encode
+from presage.arrays.programs.machine import new_scratch, programs_of
 from presage.operators.epl.kernel.network.memory import Values
 from presage.operators.epl.kernel.spec import PatternTables
 
 
 @dataclass
 class Encoding:
-    """Kept rows, new rows, then rows whose only value is a text that the state carries (in the first text column)."""
+    """Kept rows, new rows, then rows whose only value is a text of the state (in the first text column)."""
 
     code: Code
     columns: dict[str, pa.ChunkedArray]
@@ -25,31 +26,12 @@ class Encoding:
     rows: int
 
     def values(self, spec: PatternTables) -> Values:
-        code, encoded = self.code, self.encoded
-        depth = max(code.depth, 1)
         periods = [len(node.period.arguments) for node in spec.nodes if node.period is not None]
         places = max(1, *periods, *(len(node.arguments) for node in spec.nodes))
-        return Values(
-            _own(code.ops, np.int64),
-            _own(code.starts, np.int64),
-            encoded.ints,
-            encoded.int_valid,
-            encoded.floats,
-            encoded.float_valid,
-            _own(code.ints, np.int64),
-            _own(code.floats, np.float64),
-            encoded.texts,
-            np.zeros(1, np.int64),
-            np.zeros(1, np.float64),
-            np.zeros(1, np.bool_),
-            np.zeros(depth, np.int64),
-            np.zeros(depth, np.float64),
-            np.zeros(depth, np.bool_),
-            np.zeros(places, np.int64),
-        )
+        return Values(programs_of(self.code, self.encoded), new_scratch(places, 1, max(self.code.depth, 1)))
 
     def ranks(self, texts: pa.Array) -> Ints:
-        """Of the texts that the state carries; nulls have none."""
+        """The ranks of the texts of the state; 0 for nulls."""
         lines = _text_lines(self.code)
         if lines:
             return self.encoded.ints[lines[0][0], self.rows : self.rows + len(texts)]
@@ -59,22 +41,22 @@ class Encoding:
     def texts(self, ranks: Ints) -> pa.Array:
         """The text of each rank; every rank is that of a value in a column or of a constant."""
         wanted, inverse = np.unique(ranks, return_inverse=True)
-        found: list[str | None] = [None] * len(wanted)
+        of_rank: list[str | None] = [None] * len(wanted)
         for k, text in enumerate(self.code.texts):
             at = np.searchsorted(wanted, self.encoded.texts[k])
             if at < len(wanted) and wanted[at] == self.encoded.texts[k]:
-                found[at] = text
+                of_rank[at] = text
         for line, name in _text_lines(self.code):
             own = np.flatnonzero(self.encoded.int_valid[line] & np.isin(self.encoded.ints[line], wanted))
             held, first = np.unique(self.encoded.ints[line][own], return_index=True)
             texts = plain(self.columns[name]).take(pa.array(own[first])).to_pylist()
             for rank, text in zip(held, texts, strict=True):
-                found[int(np.searchsorted(wanted, rank))] = text
-        return pa.array(found, pa.large_string()).take(pa.array(inverse.astype(np.int64)))
+                of_rank[int(np.searchsorted(wanted, rank))] = text
+        return pa.array(of_rank, pa.large_string()).take(pa.array(inverse.astype(np.int64)))
 
 
 def encode_rows(code: Code, kept: pa.Table | None, events: pa.Table, texts: pa.Array) -> Encoding:
-    """`texts`: what the state carries besides its rows."""
+    """`texts`: those of the state that are in no row."""
     lines = _text_lines(code)
     further = len(texts) if lines else 0
     columns: dict[str, pa.ChunkedArray] = {}
@@ -97,8 +79,3 @@ def _text_lines(code: Code) -> list[tuple[int, str]]:
     """Text columns, with their line in `Encoded.ints`."""
     whole = [(name, bank) for name, bank in code.columns if bank != FLOAT]
     return [(k, name) for k, (name, bank) in enumerate(whole) if bank == TEXT]
-
-
-def _own(array: np.ndarray, kind: type) -> np.ndarray:
-    """Writable and contiguous, so that the loop has one signature."""
-    return np.array(array, kind, order="C")

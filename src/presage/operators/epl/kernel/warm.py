@@ -1,4 +1,4 @@
-"""Compiles the loops of EPL patterns ahead, into the cache on disk."""
+"""Ahead-of-time compilation of the loops of EPL patterns, into the cache on disk."""
 
 from __future__ import annotations
 
@@ -7,17 +7,7 @@ import pyarrow as pa
 
 from presage.arrays.programs.code import EQ_I, INT, LOAD_I, TEXT, Code
 from presage.operators.epl.kernel.pattern import PatternKernel
-from presage.operators.epl.kernel.spec import (
-    SEQ,
-    SOURCE,
-    TIME,
-    Argument,
-    Listed,
-    Node,
-    PatternSpec,
-    Period,
-    Shown,
-)
+from presage.operators.epl.kernel.spec import SEQ, SOURCE, TIME, Argument, Listed, Node, PatternSpec, Period, Shown
 
 # EVERY a=A -> ([2] b=B(b.n = a.n) AND EVERY-DISTINCT(c.k) c=B) WHERE timer:within(5)
 NODES = (
@@ -41,8 +31,8 @@ CODE = Code(
 )
 
 
-def warm_patterns() -> None:
-    """Compile every loop, by running a pattern of all kinds of lists on a few rows."""
+def warm() -> None:
+    """Runs a pattern with all kinds of lists on a few rows."""
     events = pa.table(
         {
             TIME: pa.array([1, 2, 2, 3, 4]),
@@ -60,4 +50,4 @@ def warm_patterns() -> None:
 
 
 if __name__ == "__main__":
-    warm_patterns()
+    warm()

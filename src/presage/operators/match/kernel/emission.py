@@ -1,7 +1,7 @@
-"""Output rows of the matches that a search has found, in order, each with its moment.
+"""Output rows of the finds of a search, in order, each with its moment.
 
 Rows are ordered by moment, then by the arrival of the match's first row, then by their number among the rows of that
-start row. A moment is a row's (TIME, SEQ, order), or a timer's, or the end of input.
+start row. A moment is that of a row (TIME, SEQ, order), of a timer, or the end of input.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from presage.operators.match.kernel.spec import ENDED, SEQ, TIME, TIMER, MatchTa
 
 ONE, ALL, OMIT = 0, 1, 2
 LAST, LAST_SEQ = "#last", "#last_seq"  # time and arrival of the match's last row
-FIRST = "#first."  # before the name of an order column, in rows that wait
+FIRST = "#first."  # prefix of an order column of the first row, in rows that are held back
 
 
 @dataclass(frozen=True)
 class Emission:
-    """`columns` are TIME, SEQ, order and placed columns; `firsts` the order columns of the match's first row, by which
-    rows are sorted too, lest two partitions tie."""
+    """`columns` are TIME, SEQ, order and placed columns; `firsts` the order columns of the match's first row, which
+    break ties between partitions."""
 
     matches: Matches
     columns: dict[str, Ints]
@@ -50,7 +50,7 @@ class Emission:
     numbers: Ints  # matches of each partition after this step
 
 
-def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> Emission:
+def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, watermark: int) -> Emission:
     labels = np.array(spec.automaton.labels, np.int64)
     excluded = np.array(spec.automaton.excluded, np.bool_)
     moments = _moments(spec, work, finds)
@@ -69,7 +69,7 @@ def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> 
     positions = line[spots]
     shown = ~excluded[positions] if excluded.any() else np.ones(positions.size, np.bool_)
     find, row, at = _shown_rows(finds[:, F_KIND], finds[:, F_START], lengths, offsets, shown, mode)
-    # Rows of one find stand together.
+    # Rows of one find are adjacent.
     nth = ordinals(changes([find], find.size))
     parts = finds[:, F_PARTITION]
     matches = Matches(
@@ -86,8 +86,8 @@ def emit(spec: MatchTables, work: Work, finds: Ints, line: Ints, clock: int) -> 
     )
     old = order[find]
     columns = {name: values[old] for name, values in moments.items()}
-    # The end of input has the time that the clock shows then.
-    columns[TIME] = np.where(columns[TIME] == OVER, clock, columns[TIME])
+    # The time of the end of input is the last watermark.
+    columns[TIME] = np.where(columns[TIME] == OVER, watermark, columns[TIME])
     last = work.order[finds[:, F_START] + np.maximum(lengths, 1) - 1][find]
     columns[LAST] = ints(work.source, TIME)[last]
     columns[LAST_SEQ] = ints(work.source, SEQ)[last]
@@ -105,17 +105,17 @@ def _moments(spec: MatchTables, work: Work, finds: Ints) -> dict[str, Ints]:
     elif not spec.by_time:
         row = _latest(work, finds)
     elif spec.held and spec.within is not None:
-        # Not before the bound has passed, however early the match is settled.
+        # Not before the bound ends, however early the match is certain.
         due = times_after(work.time[finds[:, F_START]], spec.within_months, spec.within)
         early = (finds[:, F_KIND] == MATCH) & (np.where(row == TIMED, time, work.time[row]) < due)
         row, time = np.where(early, TIMED, row), np.where(early, due, time)
     timed = row == TIMED
     rows = work.order[row]
-    found = {TIME: np.where(timed, time, ints(work.source, TIME)[rows])}
-    found[SEQ] = np.where(timed, np.where(time == OVER, ENDED, TIMER), ints(work.source, SEQ)[rows])
+    moments = {TIME: np.where(timed, time, ints(work.source, TIME)[rows])}
+    moments[SEQ] = np.where(timed, np.where(time == OVER, ENDED, TIMER), ints(work.source, SEQ)[rows])
     for name in spec.order:
-        found[name] = np.where(timed, 0, ints(work.source, name)[rows])
-    return found
+        moments[name] = np.where(timed, 0, ints(work.source, name)[rows])
+    return moments
 
 
 def _latest(work: Work, finds: Ints) -> Ints:
@@ -140,7 +140,7 @@ def _counters(spec: MatchTables, finds: Ints) -> Ints:
     """The number of each find's first row among the rows of its start row (`whole`: of its partition)."""
     length = finds[:, F_LENGTH]
     if spec.skip.kind == "to_current" and not spec.whole:
-        # Shorter matches come first; each takes no more numbers than it has rows.
+        # Shorter matches come first; a match needs at most as many numbers as it has rows.
         after = np.where(finds[:, F_KIND] == UNMATCHED, length, 0)
         base = np.where(finds[:, F_KIND] == MATCH, length * (length - 1) // 2, after)
     else:
@@ -149,7 +149,7 @@ def _counters(spec: MatchTables, finds: Ints) -> Ints:
     if spec.whole:
         same, run = finds[:, F_PARTITION], most
     else:
-        # After a partial match that ran out its first row may be told as unmatched: it follows at once.
+        # The first row of a partial match that timed out may follow as an unmatched row.
         same, run = finds[:, F_START], np.where(finds[:, F_KIND] == TIMEOUT, most, 0)
     before = np.cumsum(run) - run
     heads = np.ones(len(finds), np.bool_)
@@ -164,7 +164,7 @@ def _numbered(spec: MatchTables, work: Work, finds: Ints, order: Ints) -> tuple[
     turns = np.empty(len(order), np.int64)
     turns[order] = np.arange(len(order))
     if spec.skip.kind == "to_current":
-        # Matches are numbered as they are settled. Otherwise a partition's matches are found in that order.
+        # Matches are numbered in the order of their moments. Other searches find them in that order.
         row = finds[:, F_ROW]
         time = np.where(row == TIMED, finds[:, F_TIME], work.time[row])
         turns = np.lexsort((finds[:, F_LENGTH], finds[:, F_START], row, time))
@@ -186,7 +186,7 @@ def _count_on(partition: Ints, is_match: Bools, turns: Ints, counts: Ints) -> tu
 def _shown_rows(
     kind: Ints, start: Ints, length: Ints, offset: Ints, shown: Bools, mode: int
 ) -> tuple[Ints, Ints, Ints]:
-    """For each output row its find, the row itself, its place in the match."""
+    """For each output row its find, the row, and its place in the match."""
     size = 0
     for i in range(len(kind)):
         size += max(length[i], 1)
@@ -209,13 +209,13 @@ def _shown_rows(
 
 
 def merged(spec: MatchTables, rows: pa.Table) -> pa.Table:
-    """Rows that have waited and new ones in one order."""
+    """Sorts rows that were held back together with new ones."""
     names = (TIME, SEQ, *spec.order, spec.placed[1], *(FIRST + name for name in spec.order), spec.placed[2])
     return rows.take(pa.array(lexical_order([ints(rows, name) for name in names])))
 
 
 def finished(spec: MatchTables, rows: pa.Table) -> pa.Table:
-    """Rows that leave, with what depends on whether the end of input has settled them."""
+    """The output rows, with the columns that depend on whether the end of input completed them."""
     ended = ints(rows, SEQ) == ENDED
     last = pa.array(np.where(ended, ints(rows, LAST_SEQ), 0))
     if spec.shown_time is not None:

@@ -1,9 +1,9 @@
-"""The kernel of MATCH_RECOGNIZE: a match leaves as soon as no later event can change it.
+"""The kernel of MATCH_RECOGNIZE: it emits a match as soon as no later event can change it.
 
-However the events are cut into steps and whatever clocks are told between, the rows are the same, with their moments.
-Where no condition looks at the match so far the search is `reach`, else `search`; AFTER MATCH SKIP TO CURRENT ROW is
-`every`. State: the rows from each partition's first open start on, those that PREV may look back at, and where a search
-stands.
+Rows and their moments do not depend on how events are cut into steps, nor on the watermarks between. Where no condition
+depends on the match so far the search is `reach`, else `depth_first`; AFTER MATCH SKIP TO CURRENT ROW is
+`skip_to_current`. State: the rows from each partition's first open start on, earlier rows that PREV may read, and the
+progress of each search.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from presage.model.operator_state import State
 from presage.operators.match.kernel.emission import emit, finished, merged
 from presage.operators.match.kernel.measures.columns import gather
 from presage.operators.match.kernel.retained import (
+    BEFORE,
     COVERED,
     CUT,
     EDGE,
@@ -48,7 +49,7 @@ NAME = "match"
 
 @dataclass(frozen=True)
 class MatchKernel:
-    """The oracle answers what no program can express; a spec without such conditions needs none."""
+    """The oracle evaluates conditions that no program can express; a spec without them needs none."""
 
     spec: MatchSpec
     oracle: Oracle | None = field(default=None, compare=False)
@@ -69,7 +70,7 @@ class MatchKernel:
         encoded = encode(table, code)
         over = end or spec.whole
         if self._by_reach:
-            search = search_by_reach(spec, self._edges, work, table, encoded, clock, over, end)
+            search = search_by_reach(spec, self._edges, work, table, encoded, clock, over)
         else:
             search = search_by_path(spec, self._edges, work, table, code, encoded, clock, over, self.oracle)
         emission = emit(spec, work, search.finds, search.line, clock)
@@ -97,7 +98,7 @@ class MatchKernel:
         return next_tables(work, rows, before, {name: held[name] for name in self._bookkeeping}, numbers)
 
     def _hold(self, state: State, rows: pa.Table, clock: int, end: bool) -> tuple[pa.Table, pa.Table]:
-        """Rows whose time has come, and those that wait for it; at the end of input none waits any longer."""
+        """Rows that the watermark has reached, and rows to hold back; none at the end of input."""
         before = state.tables.get("waiting")
         if before is not None:
             rows = merged(self.spec, pa.concat_tables([before.select(rows.column_names), rows]))
@@ -109,7 +110,7 @@ class MatchKernel:
             return merged(self.spec, rows), rows.slice(0, 0)
         return rows.filter(pa.array(~late)), rows.filter(pa.array(late))
 
-    # -- what the spec asks for -------------------------------------------------------------------------
+    # -- derived from the spec -------------------------------------------------------------------------
 
     @cached_property
     def _edges(self) -> Edges:
@@ -117,7 +118,7 @@ class MatchKernel:
 
     @cached_property
     def _by_reach(self) -> bool:
-        """Bounds cut all paths of a start at one row only where nothing else is looked at beyond that row."""
+        """Bounds cut all paths of a start at one row only if nothing reads rows beyond it."""
         spec = self.spec
         if looks_at_path(spec) or spec.skip.kind == "to_current":
             return False
@@ -148,7 +149,7 @@ class MatchKernel:
 
     @cached_property
     def _back(self) -> int:
-        """How many rows before a match anything looks at."""
+        """How many rows before a match conditions and measures read."""
         return max([0, *(-place.moved for place in self._places())])
 
     def _places(self) -> Iterator[Place]:
@@ -164,7 +165,7 @@ class MatchKernel:
 
     @cached_property
     def _read_columns(self) -> list[str]:
-        """What conditions and measures read."""
+        """The columns that conditions and measures read."""
         spec = self.spec
         folds = [*all_folds(spec.conditions), *(m.fold for m in spec.measures if m.fold is not None)]
         return unique(
@@ -179,13 +180,19 @@ class MatchKernel:
 
     @cached_property
     def _columns(self) -> list[str]:
-        """What must be kept of an event."""
+        """The columns of an event that the state stores."""
         spec = self.spec
         sort = [name for name, _ in spec.sort]
         return unique([TIME, SEQ, *spec.order, spec.event_time, *spec.keys, *spec.carry, *sort, *self._read_columns])
 
 
 def open_matches(state: State) -> int:
-    """Partial matches that are open now."""
+    """The number of open partial matches."""
     rows = state.tables.get("rows")
     return 0 if rows is None else int(ints(rows, OPEN).sum())
+
+
+def waits_for_time(state: State) -> bool:
+    """Whether time alone may settle something: a match that is open, or one that is held back."""
+    rows = state.tables.get("rows")
+    return "waiting" in state.tables or (rows is not None and bool((ints(rows, BEFORE) == 0).any()))

@@ -1,4 +1,4 @@
-"""What a search has found: matches and the rows to show for them, as arrays between the search and the measures."""
+"""Matches of a step and their output rows, as arrays between the search and the measures."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Matches:
     contiguous. All arrays are int64.
     """
 
-    starts: Ints  # first row of each match (an empty match: the row where it stands)
+    starts: Ints  # first row of each match (an empty match: the row at which it is)
     lengths: Ints  # rows of the match, 0 if empty
-    offsets: Ints  # matches + 1 of them: where each match's labels stand in `labels`
+    offsets: Ints  # (matches + 1,): the labels of match i are labels[offsets[i]:offsets[i + 1]]
     labels: Ints  # label of each row of each match, one after the other
     numbers: Ints  # MATCH_NUMBER(); 0 for a partial match that timed out (shown as null)
-    partition_begin: Ints  # rows of the match's partition that are known: [begin, end)
+    partition_begin: Ints  # rows [begin, end) of the match's partition in this step
     partition_end: Ints
     # Output rows: the match (-1: an unmatched row); the row itself (ONE ROW: the last row of the match, of an empty
     # match its row); its place within the match: rows of the match up to and including it, 0 if empty or unmatched.

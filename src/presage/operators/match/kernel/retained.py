@@ -1,9 +1,8 @@
 """The rows to search in a step, partition by partition, and the state after it.
 
-Tables of a state: `rows`, which a search still needs, with bookkeeping columns of their own (names with #); `unsorted`,
-which wait until rows of their time can no longer come; `partitions`, the keys that were ever seen and their matches,
-kept only where `^` or MATCH_NUMBER() asks for them. Partitions without new rows whose bounds have not passed stay as
-they are.
+Tables of a state: `rows` that a search still needs, with columns of its progress (names with #); `unsorted` rows, which
+wait until no row of their time can come; `partitions`, all keys ever seen with the number of their matches, only if `^`
+or MATCH_NUMBER() needs them. Partitions without new rows whose bounds have not ended are not touched.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from presage.arrays.codes import grouped_order
 from presage.arrays.columns import column, ints, plain, taken
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
+from presage.arrays.order_keys import sorted_order
 from presage.arrays.rows import append_rows, take_rows
 from presage.operators.match.kernel.search.tables import NEVER, Partitions
-from presage.operators.match.kernel.sorting import sorted_order
 from presage.operators.match.kernel.spec import TIME, MatchTables
 
-BEFORE = "#before"  # the search has passed this row, which is kept because later ones look back at it
+BEFORE = "#before"  # the search has passed this row; later rows may read it
 COVERED = "#covered"  # it lies in a match
 OPEN = "#open"  # matches that start here are open
-EDGE, CUT = "#edge", "#cut"  # of a path: the way on by which it took the row; the position on a path that a bound cut
-NEXT, STEPS, PARTIAL = "#next", "#steps", "#partial"  # at the start row: the search's edge, steps and partial length
+EDGE, CUT = "#edge", "#cut"  # the edge by which the path took the row; its position on a path that a bound has cut
+NEXT, STEPS, PARTIAL = "#next", "#steps", "#partial"  # at the start row: see Progress
 HEAD = "#head"  # the first row that its partition ever had
 COUNT = "#count"
-NO_COLUMN = "#"  # of a table that has rows and nothing in them
+NO_COLUMN = "#"  # the only column of a table without columns, which could not hold rows
 Tables = dict[str, pa.Table]
 
 
@@ -40,7 +39,7 @@ Tables = dict[str, pa.Table]
 class Work:
     """The rows of a step. `source` has them in order of arrival; row r of the step's table is source row `order[r]`.
 
-    `time` and `held`, the bookkeeping of rows that earlier steps have left, are by row of the step's table.
+    `time` and `held`, the progress columns of the state, are by row of the step's table.
     """
 
     source: pa.Table
@@ -49,8 +48,8 @@ class Work:
     partitions: Partitions
     numbers: Ints  # matches of each partition before this step
     held: dict[str, Ints]
-    idle: pa.Table | None  # rows of partitions that nothing happens to, with their bookkeeping
-    keys: pa.Table | None  # of partitions that were seen, one row each; the first ones are those of `partitions`
+    idle: pa.Table | None  # rows of the state of partitions that the step does not touch
+    keys: pa.Table | None  # of all partitions ever seen, one row each; those of `partitions` come first
     key_numbers: Ints
 
     def sorted(self, names: Sequence[str]) -> pa.Table:
@@ -68,13 +67,13 @@ def _no_columns(rows: int) -> pa.Table:
 def release(
     spec: MatchTables, tables: Tables, events: pa.Table, clock: int, end: bool
 ) -> tuple[pa.Table, pa.Table | None]:
-    """Events that can be taken in now, in order; those that must wait."""
+    """Events to process now, in order, and events to hold back."""
     if not spec.sort and not spec.whole:
         return events, None
     everything = append_rows(tables.get("unsorted"), events)
     ready = np.ones(everything.num_rows, np.bool_)
     if not end:
-        # An order that does not begin with time is known when all rows are.
+        # An order that does not begin with time needs all rows.
         ready = ints(everything, TIME) < clock if spec.by_time else ~ready
     now = everything if ready.all() else everything.filter(pa.array(ready))
     later = everything.filter(pa.array(~ready))
@@ -86,7 +85,7 @@ def release(
 def work_of(
     spec: MatchTables, tables: Tables, events: pa.Table, clock: int, end: bool, remember: bool, bookkeeping: list[str]
 ) -> Work:
-    """`events` are those that are released. `remember`: keys are kept for ever."""
+    """`events`: those released. `remember`: keys are kept for ever."""
     kept, known = tables.get("rows"), tables.get("partitions")
     if not remember:
         known = None
@@ -101,7 +100,7 @@ def work_of(
 
     passed = held[BEFORE] > 0
     start = bounds[:-1] + np.bincount(old[passed], minlength=count)
-    # Of the rows from there on, those that lie in matches come first.
+    # Rows that lie in matches come first.
     covered = start.copy()
     if COVERED in held:
         covered += np.bincount(old[~passed & (held[COVERED] > 0)], minlength=count)
@@ -125,7 +124,7 @@ def work_of(
     if not active.all():
         resting = ~active[codes]
         if resting.any() and not end and kept is not None:
-            # Rows of idle partitions were all carried here, so they are the first ones of the source.
+            # Idle partitions have only rows of the state, which come first in the source.
             idle = take_rows(kept, np.flatnonzero(resting))
         picked = np.flatnonzero(active)
         rows = active[codes[order]]
@@ -155,7 +154,7 @@ def work_of(
 
 
 def _codes(names: list[str], known: pa.Table | None, source: pa.Table) -> tuple[Ints, int, int]:
-    """Codes of the rows' partitions, how many there are, how many were known before."""
+    """Codes of the rows' partitions, the number of partitions, and how many of them the state has."""
     if known is None:
         codes, count = equality_codes([source.column(name) for name in names], source.num_rows)
         return codes, count, 0
@@ -182,12 +181,11 @@ def _remembered(
 
 
 def _bookkeeping(kept: pa.Table | None, names: list[str]) -> dict[str, Ints]:
-    """The bookkeeping of carried rows."""
     return {name: np.zeros(0, np.int64) if kept is None else ints(kept, name) for name in (BEFORE, *names)}
 
 
 def _spread(values: Ints, order: Ints) -> Ints:
-    """By row of the step's table, where new rows have 0. Carried rows are the first ones of the source."""
+    """By row of the step's table; new rows have 0. Rows of the state come first in the source."""
     spread = np.zeros(len(order), np.int64)
     if len(values) and values.any():
         carried = np.flatnonzero(order < len(values))
@@ -204,14 +202,14 @@ def _times(source: pa.Table, name: str) -> Ints:
 
 
 def with_heads(work: Work) -> Ints:
-    """Which rows are the first that their partition ever had."""
+    """1 for the first row that a partition ever had."""
     heads = work.held[HEAD].copy()
     heads[work.partitions.begin[work.partitions.fresh]] = 1
     return heads
 
 
 def kept_rows(work: Work, ahead: Ints, back: int) -> tuple[Ints, Bools]:
-    """Rows that must be kept when the searches go on at `ahead`, and which of them the search has passed."""
+    """The rows to store when the searches resume at `ahead`, and which of them the search has passed."""
     parts = work.partitions
     first = np.maximum(parts.begin, ahead - back)
     size = parts.end - first
@@ -221,7 +219,7 @@ def kept_rows(work: Work, ahead: Ints, back: int) -> tuple[Ints, Bools]:
 
 
 def next_tables(work: Work, rows: Ints, before: Bools, bookkeeping: dict[str, Ints], numbers: Ints) -> Tables:
-    """Tables of the state after a step. `bookkeeping` by row of the step's table."""
+    """The tables of the state after a step. `bookkeeping`: by row of the step's table."""
     kept = take_rows(work.source, work.order[rows])
     columns = {BEFORE: before.astype(np.int64)} | {name: values[rows] for name, values in bookkeeping.items()}
     for name, values in columns.items():

@@ -1,8 +1,8 @@
-"""Tables of a MATCH_RECOGNIZE: plain values made by `patterns.compile_match`, shipped to the workers.
+"""The specification of a MATCH_RECOGNIZE: plain values that are shipped to executors.
 
-Labels are the pattern's variables by number. A position is one occurrence of a variable in the pattern (repeats with
-bounds are written out), so that the automaton has no empty moves: after a row was taken at a position, `follow` says in
-order of preference at which positions the next row may be taken, or that the match may end (ACCEPT).
+Labels are the pattern's variables by number. A position is one occurrence of a variable in the pattern (bounded repeats
+are expanded), so the automaton has no empty transitions: `follow` lists, in order of preference, the positions for the
+row after one that was taken at a position, or that the match may end (ACCEPT).
 """
 
 from __future__ import annotations
@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING
 from presage.model.calendar import moved_by_months
 
 if TYPE_CHECKING:
-    # Checking a query makes these tables and must not wait for the libraries that only running it needs.
-
+    # Checking a query builds these tables and must not import the libraries that only running it needs.
     from presage.arrays.programs.code import Code
 
 TIME, SEQ = "_t", "_seq"
-STATEMENT = "#statement"  # a further key, where many statements step as one
-TIMER = -1  # SEQ of a row that no event but the clock has settled
-ENDED = 1 << 62  # SEQ of a row that the end of input has settled: after all that events of its time have settled
+STATEMENT = "#statement"  # a further key, where statements of one plan template run as one
+TIMER = -1  # SEQ of a row that a timer completed
+ENDED = 1 << 62  # SEQ of a row that the end of input completed: after all rows of events of its time
 ACCEPT = -1
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A way on: to a position or ACCEPT. `at_start`: only before the partition's first row (^); `at_end`: only after
-    its last row ($)."""
+    """A transition to a position or to ACCEPT. `at_start`: only before the partition's first row (^); `at_end`: only
+    after its last row ($)."""
 
     target: int
     at_start: bool = False
@@ -36,7 +35,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Automaton:
-    """`labels[p]` and `excluded[p]` ({- -}) of each position; `first` are the ways on before any row was taken."""
+    """`labels[p]` and `excluded[p]` ({- -}) of each position; `first`: the edges of the start."""
 
     variables: tuple[str, ...]
     labels: tuple[int, ...]
@@ -47,11 +46,11 @@ class Automaton:
 
 @dataclass(frozen=True)
 class Place:
-    """A row, seen from a row of a match: FIRST or LAST of the rows with one of `labels` (None: any row of the match),
-    `offset` rows further in (FIRST) or back (LAST) among them, then `moved` rows on in the partition (PREV: negative).
+    """A row, relative to a row of a match: FIRST or LAST of the rows with one of `labels` (None: any row of the match),
+    `offset` rows after the first or before the last of them, then `moved` rows on in the partition (PREV: negative).
 
-    RUNNING: rows up to the current one count; `final`: all rows of the match. In DEFINE the current row has its
-    tentative label, and `final` does not occur. `current`: the row itself, wherever it is; then only `moved` counts.
+    RUNNING: only rows up to the current one; `final`: all rows of the match. In DEFINE the current row has its
+    tentative label, and `final` does not occur. `current`: the row itself; then only `moved` applies.
     """
 
     labels: tuple[int, ...] | None = None
@@ -68,7 +67,7 @@ class Fold:
 
     `columns` has the argument by label (a classifier in it makes it differ), or one name for all of them; empty for
     count(*). `by` is the second argument of max_by and min_by, in the same form. `program`, if not -1, computes a
-    DOUBLE or LONG argument for each row from `places` instead (it speaks of several variables); `bank` says which.
+    DOUBLE or LONG argument (see `bank`) for each row from `places`, where it refers to several variables.
     """
 
     function: str  # count sum avg min max stddev median first last array_agg any_value max_by min_by
@@ -85,12 +84,12 @@ class Fold:
 
 @dataclass(frozen=True)
 class Condition:
-    """DEFINE of a label; all parts that are given must be true (null is not true).
+    """DEFINE of a label; all parts that are present must be true (null is not true).
 
-    `flag`: a boolean column, what speaks of the row alone. `nearby`: a program over rows around the current one:
+    `flag`: a boolean column, the part over the row alone. `nearby`: a program over rows around the current one:
     `places` are all `current`. `bound`: a program over the match so far. `asked`: the number of a condition that only
-    the host can evaluate (see Oracle). `folds` are what GIVEN refers to: aggregates, then, after them, the number of
-    the label of each place in `classified` (-1: null), then the match number, if the program wants them.
+    the host can evaluate (see Oracle). GIVEN refers to the aggregates `folds`, then to the number of the label of each
+    place in `classified` (-1: null), then to the match number, if the program uses it.
     """
 
     flag: str | None = None
@@ -101,7 +100,7 @@ class Condition:
     folds: tuple[Fold, ...] = ()
     classified: tuple[Place, ...] = ()
     match_number: bool = False
-    asked_columns: tuple[tuple[int, str], ...] = ()  # of an asked condition: (place, column) of each argument
+    asked_columns: tuple[tuple[int, str], ...] = ()  # (place, column) of each argument of an asked condition
     text: str = ""  # the clause in the user's words, for errors
 
 
@@ -127,16 +126,16 @@ class Skip:
 
 @dataclass(frozen=True)
 class MatchTables:
-    """What a MATCH_RECOGNIZE says, with its programs by number.
+    """A MATCH_RECOGNIZE, with its programs by number.
 
     `keys` are partition columns, carried into the rows. `carry` are further columns of the row itself that ALL ROWS
     PER MATCH shows. `sort` are columns of ORDER BY with their direction (ascending), nulls first when ascending; empty:
     event time and arrival. `by_time`: `sort` begins with the event time. `rows`: one, all, all_omit (OMIT EMPTY
-    MATCHES), all_unmatched. `within`, `gap` in microseconds, on top of their months of the calendar. `held`: INTERVAL
-    without OR TERMINATED. `whole`: each time (`_t`) of the input is a partition of its own that ends at once (a batch
-    window). `event_time` is the time that `within` and `gap` count: of a batch window the column with the events' own
-    time, of an ORDER BY that does not begin with the event time its first column. `budget`: steps that one start row
-    may take where conditions look at the path.
+    MATCHES), all_unmatched. `within`, `gap`: microseconds, added to their calendar months. `held`: INTERVAL without
+    OR TERMINATED. `whole`: each time (`_t`) of the input is a partition of its own that ends at once (a batch window).
+    `event_time`: the time for `within` and `gap`; of a batch window the column with the events' own time, of an ORDER
+    BY that does not begin with the event time its first column. `budget`: the limit of tests for one start row where
+    conditions depend on the path.
     """
 
     automaton: Automaton
@@ -160,23 +159,23 @@ class MatchTables:
     event_time: str = TIME
     budget: int = 10_000_000
     clause: str = "MATCH_RECOGNIZE"  # for errors
-    # The time that a row shows: its moment; where the end of input has settled it, the time of the match's last row.
+    # The time of an output row: its moment; if the end of input completed it, the time of the match's last row.
     shown_time: str | None = None
-    # Order columns of the output after those of the input: the arrival of the match's last row where the end of input
-    # has settled it (else 0), that of its first row, and a number.
+    # Order columns of the output after those of the input: the arrival of the match's last row if the end of input
+    # completed it (else 0), that of its first row, and a number.
     placed: tuple[str, str, str] = ("_last", "_first", "_ord")
 
     def within_ends(self, first: int) -> int | None:
-        """When WITHIN is over for what began at a time."""
+        """When WITHIN ends for a match that begins at `first`."""
         return None if self.within is None else moved_by_months(first, self.within_months) + self.within
 
     def gap_ends(self, last: int) -> int | None:
-        """When GAP is over for what had its last row at a time."""
+        """When GAP ends for a match whose last row is at `last`."""
         return None if self.gap is None else moved_by_months(last, self.gap_months) + self.gap
 
 
 def no_code() -> Code:
-    """No program at all. Imported here: checking a statement loads no data library."""
+    """No programs. A local import: checking a statement loads no data library."""
     from presage.arrays.programs.code import Code
 
     return Code()
@@ -184,6 +183,6 @@ def no_code() -> Code:
 
 @dataclass(frozen=True)
 class MatchSpec(MatchTables):
-    """Everything a kernel must know of one MATCH_RECOGNIZE: its tables and its programs."""
+    """A MATCH_RECOGNIZE with its programs: all that a kernel needs."""
 
     code: Code = field(default_factory=no_code, compare=False)

@@ -1,8 +1,8 @@
-"""Bandwidths of numeric attributes: from how many numbers a new event sees of each.
+"""Bandwidths of numeric attributes, from the numbers that a new event sees of each.
 
-Silverman's rule, 1.06 σ n^(-1/5), over the values of the past events considered, of those beyond and of the new one.
-The mean and the squares run along with the events, so that many new events cost one pass. Squares are kept in units of
-the greatest deviation: neither great nor small numbers leave the range of a double.
+Silverman's rule, 1.06 σ n^(-1/5), over the values of the past events considered, of the sample of older ones and of the
+new one. The mean and the squares are running values, so that many new events cost one pass. Squares are in units of the
+greatest deviation: neither great nor small numbers leave the range of a double.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.operators.recall.kernel.contexts import Bags
 from presage.operators.recall.kernel.sampled_counts import Beyond
 
-# What runs along for each attribute: how many, the first value, the mean above that, the unit, squares in that unit.
+# Running values of each attribute: the count, the first value, the mean above that, the unit, squares in that unit.
 COUNT, ORIGIN, MEAN, UNIT, SQUARES = range(5)
 # Units below this have no inverse.
 LEAST = 1e-300
@@ -39,7 +39,7 @@ def _enter(state: Floats, value: float, times: float) -> None:
 
 @inlined
 def _enter_all(running: Floats, past: Bags, low: int, high: int) -> None:
-    """The occurrences from `low` to `high`, into an empty state: in two passes, which is faster than one by one."""
+    """Enter the occurrences `low` to `high` into an empty state: two passes are faster than one by one."""
     for i in range(low, high):
         state = running[past.attributes[i]]
         if state[COUNT] == 0.0:
@@ -80,7 +80,7 @@ def spreads(
 ) -> tuple[Floats, Floats]:
     """For each new event and attribute: the number of values, and the bandwidth (0: only equal values are alike).
 
-    `order` goes through the new events by (begin, since, place); `chosen`: the bandwidths that were asked for, or 0.
+    `order`: the new events by (begin, since, place); `chosen`: the bandwidths that the user chose, or 0.
     """
     count, bandwidth = np.zeros((len(place), len(chosen))), np.zeros((len(place), len(chosen)))
     running = np.zeros((len(chosen), 5))

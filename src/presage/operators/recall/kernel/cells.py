@@ -1,8 +1,8 @@
-"""Cells of numbers, over which the density of each attribute is summed.
+"""Cells of numbers: the density of each attribute is a sum over its cells.
 
 Up to EXACT distinct values of an attribute, each is a cell of its own and sums are exact. Beyond that a cell is a bin
-of a sixteenth of the bandwidth at most, which knows how many values it holds and how far they lie from its middle. That
-leaves errors of second order in (width / bandwidth): less than 0.001 in an IDF.
+of at most a sixteenth of the bandwidth, with the count of its values and the sum of their distances from its middle.
+That leaves errors of second order in (width / bandwidth): less than 0.001 in an IDF.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from presage.arrays.jit import Floats, Ints, compiled
 EXACT = 2048
 # Bins to a bandwidth, at least.
 FINE = 16
-# No more bins than doubles can number exactly; values that far apart are rarely near each other, and summed singly.
+# No more bins than doubles can number exactly. Values that far apart are rarely near each other, and summed singly.
 MOST_BINS = 2.0**40
 NO_BANDWIDTH = -10_000
 
 
 class Cells(NamedTuple):
-    """Cells of all attributes, each attribute's rising. Occurrences are those of the past, then those of new
-    events, then those of the sample that says how rare terms are beyond."""
+    """Cells of all attributes, ascending within an attribute. Occurrences are those of past events, then those of new
+    events, then those of the sample of older events."""
 
     starts: Ints  # attributes + 1
     at: Floats  # the value of a cell, or the number of its bin
@@ -35,7 +35,7 @@ class Cells(NamedTuple):
 
 
 def group_rows(attributes: Ints, values: Floats, bandwidth: Floats, exact: int = EXACT) -> Ints:
-    """New events that may share cells have the same number: where there are bins, bandwidths are about the same."""
+    """A number for each new event; those of one number share cells: with bins, their bandwidths are about the same."""
     if len(bandwidth) < 2:
         return np.zeros(len(bandwidth), np.int64)
     order, starts = grouped_order(attributes, bandwidth.shape[1])
@@ -46,9 +46,9 @@ def group_rows(attributes: Ints, values: Floats, bandwidth: Floats, exact: int =
     ]
     if not many:
         return np.zeros(len(bandwidth), np.int64)
-    asked = bandwidth[:, many]
-    logs = np.floor(np.log2(np.where(asked > 0, asked, 1.0)) / 2)
-    _, group = np.unique(np.where(asked > 0, logs, NO_BANDWIDTH), axis=0, return_inverse=True)
+    widths = bandwidth[:, many]
+    logs = np.floor(np.log2(np.where(widths > 0, widths, 1.0)) / 2)
+    _, group = np.unique(np.where(widths > 0, logs, NO_BANDWIDTH), axis=0, return_inverse=True)
     return group.reshape(-1).astype(np.int64)
 
 
@@ -59,8 +59,8 @@ def build_cells(attributes: Ints, values: Floats, bandwidth: Floats, exact: int 
     ats, sizes, widths = [], [0], []
     for a in range(bandwidth.shape[1]):
         rows = order[starts[a] : starts[a + 1]]
-        asked = bandwidth[:, a]
-        own, away, at, width = _cells_of(values[rows], float(np.min(asked[asked > 0], initial=np.inf)), exact)
+        wide = bandwidth[:, a]
+        own, away, at, width = _cells_of(values[rows], float(np.min(wide[wide > 0], initial=np.inf)), exact)
         cell[rows], offset[rows] = own + sum(sizes), away
         ats.append(at)
         sizes.append(len(at))
@@ -79,15 +79,15 @@ def _cells_of(values: Floats, bandwidth: float, exact: int) -> tuple[Ints, Float
     if len(distinct) > exact:
         alone, place = np.unique(values, return_inverse=True)
         return place.reshape(-1).astype(np.int64), np.zeros(len(values)), alone, 0.0
-    known = distinct.view(np.float64)
-    order = np.argsort(known)
+    singles = distinct.view(np.float64)
+    order = np.argsort(singles)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return rank[number], np.zeros(len(values)), known[order], 0.0
+    return rank[number], np.zeros(len(values)), singles[order], 0.0
 
 
 def _occupied(bins: Ints, count: int) -> tuple[Ints, Ints]:
-    """The place of each number among the distinct ones, and these."""
+    """The place of each bin among the distinct ones, and the distinct ones."""
     if count > 8 * len(bins) + 1024:
         distinct, place = np.unique(bins, return_inverse=True)
         return place.reshape(-1).astype(np.int64), distinct
@@ -109,17 +109,17 @@ def number_values(bits: Ints, most: int) -> tuple[Ints, Ints]:
     slots = np.full(size, -1, np.int64)
     number = np.empty(len(bits), np.int64)
     distinct = np.empty(most + 1, np.int64)
-    known = 0
+    count = 0
     for i in range(len(bits)):
         mixed = np.uint64(bits[i]) * np.uint64(0x9E3779B97F4A7C15)
         slot = np.int64(mixed >> np.uint64(32)) & (size - 1)
         while slots[slot] >= 0 and distinct[slots[slot]] != bits[i]:
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:
-            slots[slot] = known
-            distinct[known] = bits[i]
-            known += 1
-            if known > most:
+            slots[slot] = count
+            distinct[count] = bits[i]
+            count += 1
+            if count > most:
                 break
         number[i] = slots[slot]
-    return number, distinct[:known].copy()
+    return number, distinct[:count].copy()

@@ -1,8 +1,8 @@
 """Contexts as coded bags of terms, from a long table (event, attribute, text, number).
 
-Texts: each pair of attribute and text has a number, given when it first appears; an event holds each once, with how
-often it occurs. Numbers: each occurrence with its attribute. Infinities and NaN are texts; other numbers beyond 1e300
-count as 1e300, so that no difference of two leaves the range of a double. Nulls give no term.
+Texts: each pair of attribute and text has a code, in order of first appearance; an event holds each code once, with its
+count. Numbers: each occurrence with its attribute. Infinities and NaN are texts; other numbers beyond 1e300 count as
+1e300, so that no difference of two leaves the range of a double. Nulls are no terms.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ GREATEST = 1e300
 
 
 class Bags(NamedTuple):
-    """Contexts of some events. Those of event i lie at `starts[i] - starts[0]` to `starts[i + 1] - starts[0]`."""
+    """Contexts of some events. Event i has the terms `starts[i] - starts[0]` to `starts[i + 1] - starts[0]`."""
 
     starts: Ints
-    codes: Ints  # rising within an event
+    codes: Ints  # ascending within an event
     times: Floats  # how often the term occurs in the event
     number_starts: Ints
     attributes: Ints
@@ -32,8 +32,8 @@ class Bags(NamedTuple):
         return len(self.starts) - 1
 
 
-def one_behind(ahead: Bags, behind: Bags) -> Bags:
-    """The contexts of some events, then those of others, as `build_bags` makes them: starts begin at 0."""
+def joined_bags(ahead: Bags, behind: Bags) -> Bags:
+    """The contexts of some events, then those of others; starts begin at 0, as `build_bags` returns them."""
     return Bags(
         np.append(ahead.starts[:-1], behind.starts + ahead.starts[-1]),
         np.append(ahead.codes, behind.codes),
@@ -58,7 +58,7 @@ def first_bags(bags: Bags, count: int) -> Bags:
 
 
 class Vocabulary:
-    """Numbers of attributes and of terms, in order of appearance. Keeps each text once."""
+    """Codes of attributes and of terms, in order of appearance. Each text is held once."""
 
     def __init__(self) -> None:
         self.attributes: dict[str, int] = {}
@@ -68,17 +68,17 @@ class Vocabulary:
         coded = column.dictionary_encode()
         # Distinct names, not rows.
         numbers = [self.attributes.setdefault(name, len(self.attributes)) for name in coded.dictionary.to_pylist()]
-        return _spread(numbers, coded.indices)
+        return np.array(numbers, np.int64)[_indices(coded)]
 
     def code_terms(self, attributes: Ints, column: pa.Array) -> Ints:
         coded = column.dictionary_encode()
         texts = coded.dictionary.to_pylist()
-        indices = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        pairs, place = np.unique(attributes * max(1, len(texts)) + indices, return_inverse=True)
+        pairs, place = np.unique(attributes * max(1, len(texts)) + _indices(coded), return_inverse=True)
         # Distinct terms, not rows.
         keys = [(int(pair) // len(texts), texts[int(pair) % len(texts)]) for pair in pairs]
         numbers = [self.terms.setdefault(key, len(self.terms)) for key in keys]
-        return np.array(numbers, np.int64)[place.reshape(-1)]
+        codes: Ints = np.array(numbers, np.int64)[place.reshape(-1)]
+        return codes
 
 
 def build_bags(vocabulary: Vocabulary, count: int, terms: pa.Table) -> Bags:
@@ -90,9 +90,7 @@ def build_bags(vocabulary: Vocabulary, count: int, terms: pa.Table) -> Bags:
     value = pc.fill_null(number, 0.0).to_numpy()
     finite = number.is_valid().to_numpy(zero_copy_only=False) & np.isfinite(value)
     if not np.isfinite(value).all():
-        named = np.select(
-            [np.isnan(value), np.isposinf(value), np.isneginf(value)], ["NaN", "Infinity", "-Infinity"], ""
-        )
+        named = np.where(np.isnan(value), "NaN", np.where(value > 0, "Infinity", "-Infinity"))
         text = pc.if_else(pa.array(np.isfinite(value)), text, pa.array(named, pa.string()))
     worded = text.is_valid().to_numpy(zero_copy_only=False)
     row = event.to_numpy()
@@ -103,7 +101,7 @@ def build_bags(vocabulary: Vocabulary, count: int, terms: pa.Table) -> Bags:
     order = np.flatnonzero(finite)
     order = order[np.lexsort((value[order], attributes[order], row[order]))]
     number_starts = np.searchsorted(row[order], np.arange(count + 1)).astype(np.int64)
-    # Adding 0.0 makes one zero of two.
+    # Adding 0.0 turns -0.0 into 0.0.
     values = np.clip(value[order], -GREATEST, GREATEST) + 0.0
     return Bags(starts, codes, times, number_starts, attributes[order], values)
 
@@ -123,6 +121,6 @@ def _column(table: pa.Table, name: str, kind: pa.DataType) -> pa.Array:
     return column if column.type == kind else column.cast(kind)
 
 
-def _spread(numbers: list[int], indices: pa.Array) -> Ints:
-    rows: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.array(numbers, np.int64)[rows]
+def _indices(coded: pa.DictionaryArray) -> Ints:
+    rows: Ints = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return rows

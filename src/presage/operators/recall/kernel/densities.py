@@ -6,15 +6,15 @@ import numpy as np
 
 from presage.arrays.jit import Floats, inlined
 
-# Kernels further off than so many bandwidths are nothing: 1e-32 for single values, 1e-18 for bins.
+# Kernels farther away than so many bandwidths count as 0: they are 1e-32 for single values, 1e-18 for bins.
 REACH, BINNED_REACH = 12.0, 9.0
-# Of a term that all hold: it still counts a little.
+# The IDF of a term that all events hold: it still counts a little.
 LEAST_IDF = 1.0
 
 
 @inlined
 def idf(events: float, holding: float) -> float:
-    """How rare a term is that so many of the events hold."""
+    """The rarity of a term that `holding` of the events hold."""
     rare: float = np.log((1.0 + events) / (1.0 + holding)) + LEAST_IDF
     return rare
 
@@ -31,7 +31,7 @@ def alike(x: float, y: float, bandwidth: float) -> float:
 
 @inlined
 def idf_of_value(cell: int, first: int, stop: int, at: Floats, held: Floats, count: float, bandwidth: float) -> float:
-    """IDF of a cell that is one value: as many hold it as their kernels add up to."""
+    """IDF of a cell that is one value: the kernels of all values add up to the events that hold it."""
     if bandwidth == 0.0:
         return idf(count, held[cell])
     total = 0.0

@@ -1,6 +1,8 @@
-"""Dot products and norms of contexts: the inner part of a comparison."""
+"""Dot products and norms of contexts: the inner loops of a comparison."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,8 +10,18 @@ from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.operators.recall.kernel.contexts import Bags
 from presage.operators.recall.kernel.densities import alike
 
-# Similarities are told in steps of 1e-12: the order of a sum does not decide who is more similar.
+# Similarities are rounded to 1e-12: the order of a sum does not decide which event is more similar.
 STEPS = 1e12
+
+
+class Numbers(NamedTuple):
+    """The numbers of one context: occurrences `low` to `high` of all, and their weights."""
+
+    attributes: Ints
+    values: Floats
+    low: int
+    high: int
+    weights: Floats  # from `low` on
 
 
 @inlined
@@ -33,8 +45,9 @@ def cosine(dot: float, square: float, other_square: float) -> float:
 
 
 @inlined
-def norm_of_numbers(attributes: Ints, values: Floats, low: int, high: int, weights: Floats, bandwidth: Floats) -> float:
-    """The square of the norm of a context's numbers; `weights` of the occurrences from `low` on."""
+def norm_of_numbers(numbers: Numbers, bandwidth: Floats) -> float:
+    """The square of the norm of a context's numbers."""
+    attributes, values, low, high, weights = numbers
     square = 0.0
     for i in range(low, high):
         square += weights[i - low] * weights[i - low]
@@ -47,20 +60,10 @@ def norm_of_numbers(attributes: Ints, values: Floats, low: int, high: int, weigh
 
 
 @inlined
-def dot_of_numbers(
-    attributes: Ints,
-    values: Floats,
-    low: int,
-    high: int,
-    weights: Floats,
-    others: Ints,
-    other_values: Floats,
-    other_low: int,
-    other_high: int,
-    other_weights: Floats,
-    bandwidth: Floats,
-) -> float:
+def dot_of_numbers(one: Numbers, other: Numbers, bandwidth: Floats) -> float:
     """Dot product of the numbers of two contexts, each in order of attributes."""
+    attributes, values, low, high, weights = one
+    others, other_values, other_low, other_high, other_weights = other
     dot = 0.0
     begin = other_low
     for i in range(low, high):
@@ -76,8 +79,8 @@ def dot_of_numbers(
 
 @compiled
 def similarities(bags: Bags, idf: Floats, one: Ints, other: Ints) -> Floats:
-    """Similarity by texts alone of pairs of contexts, under given IDFs of all terms."""
-    found = np.zeros(len(one))
+    """Similarity of pairs of contexts by texts alone, with given IDFs of all terms."""
+    scores = np.zeros(len(one))
     own = np.zeros(len(idf))
     base = bags.starts[0]
     for i in range(len(one)):
@@ -87,7 +90,7 @@ def similarities(bags: Bags, idf: Floats, one: Ints, other: Ints) -> Floats:
         _, own_square = compare_terms(bags.codes, bags.times, low, high, own, idf)
         start, stop = bags.starts[other[i]] - base, bags.starts[other[i] + 1] - base
         dot, square = compare_terms(bags.codes, bags.times, start, stop, own, idf)
-        found[i] = cosine(dot, square, own_square)
+        scores[i] = cosine(dot, square, own_square)
         for j in range(low, high):
             own[bags.codes[j]] = 0.0
-    return found
+    return scores

@@ -11,10 +11,10 @@ S = TypeVar("S", np.int64, np.float64)
 
 
 class Growing(Generic[S]):
-    """An array with room before and behind it."""
+    """An array with free capacity before and behind it."""
 
     def __init__(self, values: npt.NDArray[S]) -> None:
-        self._room: npt.NDArray[S] = values.copy()
+        self._buffer: npt.NDArray[S] = values.copy()
         self._start, self._stop = 0, len(values)
 
     def __len__(self) -> int:
@@ -22,23 +22,23 @@ class Growing(Generic[S]):
 
     def view(self) -> npt.NDArray[S]:
         """All elements; writing to the view writes to the array, until it grows."""
-        held: npt.NDArray[S] = self._room[self._start : self._stop]
+        held: npt.NDArray[S] = self._buffer[self._start : self._stop]
         return held
 
     def append(self, values: npt.NDArray[S]) -> None:
-        if self._stop + len(values) > len(self._room):
+        if self._stop + len(values) > len(self._buffer):
             self._move(self._start, len(self) + 2 * len(values))
-        self._room[self._stop : self._stop + len(values)] = values
+        self._buffer[self._stop : self._stop + len(values)] = values
         self._stop += len(values)
 
     def prepend(self, values: npt.NDArray[S]) -> None:
         if len(values) > self._start:
-            self._move(len(self) + 2 * len(values), len(self._room) - self._stop)
+            self._move(len(self) + 2 * len(values), len(self._buffer) - self._stop)
         self._start -= len(values)
-        self._room[self._start : self._start + len(values)] = values
+        self._buffer[self._start : self._start + len(values)] = values
 
     def _move(self, before: int, behind: int) -> None:
         held = self.view()
-        room = np.zeros(before + len(held) + behind, held.dtype)
-        room[before : before + len(held)] = held
-        self._room, self._start, self._stop = room, before, before + len(held)
+        buffer = np.zeros(before + len(held) + behind, held.dtype)
+        buffer[before : before + len(held)] = held
+        self._buffer, self._start, self._stop = buffer, before, before + len(held)

@@ -1,7 +1,7 @@
 """Lower bounds of the norms of all indexed contexts, valid for a group of new events.
 
-IDFs differ a little from one new event to the next. Norms by IDFs of an earlier moment, times the least ratio of new
-to old IDFs, are bounds now. When that ratio has become small, norms are made anew.
+IDFs differ a little from one new event to the next. Norms by earlier IDFs, times the least ratio of new to old IDFs,
+are bounds for the new ones. When that ratio is small, norms are computed again.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.operators.recall.kernel.contexts import Bags
 from presage.operators.recall.kernel.densities import LEAST_IDF, idf
 
-# Norms are made anew when IDFs may have sunk below this share of theirs.
+# Norms are computed again when IDFs may be below this share of theirs.
 STALE = 0.9
 # Instead of 1 / 0: no bound at all.
 UNBOUND = 1e150
 
 
 class Norms(NamedTuple):
-    """The IDFs (0 of terms that nobody in sight holds) and, by them, the inverse norms of the indexed events."""
+    """The IDFs (0 of terms that no event in sight holds) and, by them, the inverse norms of the indexed events."""
 
     idf: Floats
     inverse: Floats
@@ -59,8 +59,8 @@ def make_norms(bags: Bags, counts: Ints) -> tuple[Floats, Floats]:
 
 @inlined
 def bound_group(norms: Norms, bags: Bags, first: int, stop: int, counts: Ints, events: int) -> tuple[Norms, float]:
-    """Norms for new events that see at least `events` events, of which at most `counts` hold each term; and what to
-    multiply their inverses by. `first` and `stop`: the indexed events."""
+    """Norms for new events that see at least `events` events, of which at most `counts` hold each term; and the factor
+    of their inverses. `first` and `stop`: the indexed events."""
     ratio = 1.0
     for code in range(len(norms.idf)):
         if norms.idf[code] > 0.0 and counts[code] > 0:

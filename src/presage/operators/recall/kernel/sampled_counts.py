@@ -1,7 +1,7 @@
-"""Counts of terms in a sample of events that are not compared: they still say how rare terms are.
+"""Counts of terms in a sample of older events, which are not compared but count for the rarity of terms.
 
-Each event of the sample stands for several: it counts as if it were there so many times. Weights are whole numbers, so
-that no more events hold a term than there are.
+Each event of the sample represents several and counts as many times. Weights are whole numbers, so that no more events
+hold a term than there are.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from presage.operators.recall.kernel.term_weights import Counts
 
 
 class Beyond(NamedTuple):
-    """Events of which a new event knows how rare terms are, beside those that it is compared with."""
+    """A sample of the events before those that a new event is compared with: it counts for the rarity of terms."""
 
     bags: Bags
-    weight: Ints  # how many events each stands for
-    since: Ints  # of each new event: the first of them that counts for it
+    weight: Ints  # how many events each represents
+    since: Ints  # of each new event: the first of the sample that counts for it
 
 
 def nothing_beyond(events: int) -> Beyond:
-    """For so many new events."""
+    """No sample, for `events` new events."""
     none, no_floats = np.zeros(0, np.int64), np.zeros(0)
     starts = np.zeros(1, np.int64)
     return Beyond(Bags(starts, none, no_floats, starts, none, no_floats), none, np.zeros(events, np.int64))
@@ -33,8 +33,8 @@ def nothing_beyond(events: int) -> Beyond:
 
 @inlined
 def count_beyond(counts: Counts, beyond: Beyond, cells: Cells, since: int, ahead: int) -> int:
-    """Count the events from `since` on, too; how many they stand for. `ahead`: the occurrences that come first in the
-    cells."""
+    """Add the events from `since` on to the counts; the number of events that they represent. `ahead`: occurrences that
+    come first in the cells."""
     bags, events = beyond.bags, 0
     for event in range(since, len(beyond.weight)):
         weight = beyond.weight[event]

@@ -1,7 +1,7 @@
 """The k most similar past events of new events: the entry to this folder.
 
-Similarity is the cosine of TF-IDF weights (Moirae, section 3.5), where the IDFs are those of the events that a new
-event sees: itself, the past events considered, and a sample of those beyond. Numbers meet by a Gaussian kernel, in the
+Similarity is the cosine of TF-IDF weights (Moirae, section 3.5). The IDFs are those of the events that a new event
+sees: itself, the past events considered, and a sample of older ones. Numbers are compared by a Gaussian kernel, in the
 dot product and in both norms.
 """
 
@@ -17,7 +17,7 @@ from presage.operators.recall.kernel.bandwidths import spreads
 from presage.operators.recall.kernel.cells import EXACT, build_cells, group_rows
 from presage.operators.recall.kernel.contexts import Bags
 from presage.operators.recall.kernel.sampled_counts import Beyond, nothing_beyond
-from presage.operators.recall.kernel.search import search
+from presage.operators.recall.kernel.search import NewEvents, search_similar
 from presage.operators.recall.kernel.store import Store
 
 
@@ -45,16 +45,17 @@ def most_similar(
 
     `fresh` comes from `store.code`. `bandwidths` are those that the user chose, by attribute; the others follow
     Silverman's rule. `exact`: with more distinct values of an attribute, the IDFs of its numbers are approximate.
-    `beyond`: past events that are not compared, of which a sample says how rare terms are.
+    `beyond`: a sample of older events, which are not compared but count for the rarity of terms.
     """
     beyond = nothing_beyond(len(place)) if beyond is None else beyond
-    past, known = store.bags(), store.vocabulary.attributes
-    chosen = np.zeros(len(known))
+    past, numbers = store.bags(), store.vocabulary.attributes
+    chosen = np.zeros(len(numbers))
     for name, width in (bandwidths or {}).items():
-        if name in known:
-            chosen[known[name]] = width
+        if name in numbers:
+            chosen[numbers[name]] = width
     order = np.lexsort((place, beyond.since, begin))
     count, bandwidth = spreads(past, fresh, beyond, order, place, begin, chosen)
+    new = NewEvents(fresh, place, begin, count, bandwidth)
     attributes = np.concatenate([past.attributes, fresh.attributes, beyond.bags.attributes])
     values = np.concatenate([past.values, fresh.values, beyond.bags.values])
     group = group_rows(attributes, values, bandwidth, exact)
@@ -63,21 +64,7 @@ def most_similar(
     for number in range(int(group.max(initial=-1)) + 1):
         rows = order[group[order] == number]
         cells = build_cells(attributes, values, bandwidth[rows], exact)
-        part, part_scores, part_events = search(
-            past,
-            fresh,
-            beyond,
-            store.index(),
-            store.older,
-            store.counts,
-            cells,
-            count,
-            bandwidth,
-            rows,
-            place,
-            begin,
-            k,
-        )
+        part, part_scores, part_events = search_similar(store.held(), new, beyond, cells, rows, k)
         found[rows], scores[rows], events[rows] = part[rows], part_scores[rows], part_events[rows]
     return _rows(found, scores, events)
 

@@ -1,14 +1,16 @@
-"""The store of past contexts: grows at the newer or the older end, with counts and an index of terms.
+"""The store of past contexts: it grows at the newer or the older end, with counts and an index of terms.
 
-The index (for each term the events that hold it, rising) covers a middle piece of the events. What has come in since at
-the two ends is short and is read event by event; when it is longer than a share of all, the index is made anew.
+The index (for each term the events that hold it, ascending) covers a middle range of the events. The events added since
+at the two ends are few and read one by one; when they exceed a share of all, the index is rebuilt.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from presage.arrays.codes import grouped_order
@@ -22,7 +24,7 @@ LOOSE, SHARE = 256, 1 / 64
 
 
 class Index(NamedTuple):
-    """The events of each term, numbered from the first that the store was given: older ones are negative."""
+    """The events of each term, numbered from the first that was added to the store: older ones are negative."""
 
     first: int
     stop: int
@@ -33,6 +35,15 @@ class Index(NamedTuple):
     norm_inverse: Floats
 
 
+class Held(NamedTuple):
+    """The contexts of a store, as a search reads them."""
+
+    bags: Bags
+    lists: Index
+    older: int  # position of an event = its number in the index + this
+    counts: Ints  # how many events hold each term
+
+
 class Store:
     """Past events of one statement in order of (time, seq), with their contexts. Position 0 is the oldest held."""
 
@@ -40,14 +51,14 @@ class Store:
         self.vocabulary = Vocabulary()
         # How many events hold each term.
         self.counts = np.zeros(0, np.int64)
-        # How many events came in at the older end: the number of the first event, with the sign turned.
+        # How many events were added at the older end: the number of the first event, with the sign turned.
         self.older = 0
-        none, no_floats = np.zeros(0, np.int64), np.zeros(0)
+        none, no_floats, start = np.zeros(0, np.int64), np.zeros(0), np.zeros(1, np.int64)
         self._time, self._seq = Growing(none), Growing(none)
-        self._starts, self._number_starts = Growing(np.zeros(1, np.int64)), Growing(np.zeros(1, np.int64))
-        self._codes, self._attributes = Growing(none), Growing(none)
-        self._times, self._values = Growing(no_floats), Growing(no_floats)
-        self._index = Index(0, 0, np.zeros(1, np.int64), none, no_floats, no_floats, no_floats)
+        # The arrays of Bags, in their order.
+        columns = (start, none, no_floats, start, none, no_floats)
+        self._bags: tuple[Any, ...] = tuple(Growing(each) for each in columns)
+        self._index = Index(0, 0, start, none, no_floats, no_floats, no_floats)
 
     def __len__(self) -> int:
         return len(self._time)
@@ -55,74 +66,58 @@ class Store:
     def add_newer(self, events: pa.Table, terms: pa.Table) -> None:
         """Events (columns `time` and `seq`) after all that are held, and their terms; see `build_bags`."""
         time, seq = _order_of(events)
-        held = [self._time.view(), self._seq.view()]
-        _check_order(np.append(held[0][-1:], time), np.append(held[1][-1:], seq))
+        _check_order(np.append(self._time.view()[-1:], time), np.append(self._seq.view()[-1:], seq))
         bags = self.code(len(time), terms)
-        self._time.append(time)
-        self._seq.append(seq)
-        self._codes.append(bags.codes)
-        self._times.append(bags.times)
-        self._attributes.append(bags.attributes)
-        self._values.append(bags.values)
-        self._starts.append(self._starts.view()[-1] + bags.starts[1:])
-        self._number_starts.append(self._number_starts.view()[-1] + bags.number_starts[1:])
-        self._count(bags)
+        held = self.bags()
+        starts, number_starts = held.starts[-1] + bags.starts[1:], held.number_starts[-1] + bags.number_starts[1:]
+        for column, values in self._with_starts(time, seq, bags, starts, number_starts):
+            column.append(values)
 
     def add_older(self, events: pa.Table, terms: pa.Table) -> None:
         """Events before all that are held, and their terms. Positions of the others rise by their number."""
         time, seq = _order_of(events)
-        held = [self._time.view(), self._seq.view()]
-        _check_order(np.append(time, held[0][:1]), np.append(seq, held[1][:1]))
+        _check_order(np.append(time, self._time.view()[:1]), np.append(seq, self._seq.view()[:1]))
         bags = self.code(len(time), terms)
-        self._time.prepend(time)
-        self._seq.prepend(seq)
-        self._codes.prepend(bags.codes)
-        self._times.prepend(bags.times)
-        self._attributes.prepend(bags.attributes)
-        self._values.prepend(bags.values)
-        self._starts.prepend(self._starts.view()[0] + bags.starts[:-1] - bags.starts[-1])
-        self._number_starts.prepend(self._number_starts.view()[0] + bags.number_starts[:-1] - bags.number_starts[-1])
+        held = self.bags()
+        starts = held.starts[0] + bags.starts[:-1] - bags.starts[-1]
+        number_starts = held.number_starts[0] + bags.number_starts[:-1] - bags.number_starts[-1]
+        for column, values in self._with_starts(time, seq, bags, starts, number_starts):
+            column.prepend(values)
         self.older += len(time)
-        self._count(bags)
+
+    def _with_starts(
+        self, time: Ints, seq: Ints, bags: Bags, starts: Ints, number_starts: Ints
+    ) -> Iterator[tuple[Any, npt.NDArray[Any]]]:
+        """The columns that grow, with what is added to each; the terms are counted."""
+        self.counts += np.bincount(bags.codes, minlength=len(self.counts))
+        added = (starts, bags.codes, bags.times, number_starts, bags.attributes, bags.values)
+        return zip((self._time, self._seq, *self._bags), (time, seq, *added), strict=True)
 
     def code(self, count: int, terms: pa.Table) -> Bags:
-        """Contexts that may be compared with those of the store: terms have the same numbers."""
+        """Contexts that may be compared with those of the store: terms have the same codes."""
         bags = build_bags(self.vocabulary, count, terms)
         missing = len(self.vocabulary.terms) - len(self.counts)
         if missing:
-            # With room for more, as there are new terms in almost every event.
+            # With spare capacity: there are new terms in almost every event.
             self.counts = np.append(self.counts, np.zeros(missing + len(self.counts) // 8, np.int64))
         return bags
 
-    def places(self, events: pa.Table) -> Ints:
-        """How many events of the store come before each of these, in (time, seq)."""
-        time, seq = _order_of(events)
-        held, own = self._time.view(), self._seq.view()
-        return rows_before(held, own, time, seq)
-
     def bags(self) -> Bags:
-        return Bags(
-            self._starts.view(),
-            self._codes.view(),
-            self._times.view(),
-            self._number_starts.view(),
-            self._attributes.view(),
-            self._values.view(),
-        )
+        return Bags(*(each.view() for each in self._bags))
+
+    def held(self) -> Held:
+        return Held(self.bags(), self.index(), self.older, self.counts)
 
     def index(self) -> Index:
         first, stop = -self.older, len(self) - self.older
         loose = self._index.first - first + stop - self._index.stop
         if loose > LOOSE + SHARE * len(self):
-            codes = self._codes.view()
-            order, starts = grouped_order(codes, len(self.counts))
-            owner = np.repeat(np.arange(first, stop), np.diff(self._starts.view()))
-            idf, inverse = make_norms(self.bags(), self.counts)
-            self._index = Index(first, stop, starts, owner[order], self._times.view()[order], idf, inverse)
+            bags = self.bags()
+            order, starts = grouped_order(bags.codes, len(self.counts))
+            owner = np.repeat(np.arange(first, stop), np.diff(bags.starts))
+            norms = make_norms(bags, self.counts)
+            self._index = Index(first, stop, starts, owner[order], bags.times[order], *norms)
         return self._index
-
-    def _count(self, bags: Bags) -> None:
-        self.counts += np.bincount(bags.codes, minlength=len(self.counts))
 
 
 def _order_of(events: pa.Table) -> tuple[Ints, Ints]:
@@ -138,7 +133,7 @@ def _check_order(time: Ints, seq: Ints) -> None:
 def rows_before(time: Ints, seq: Ints, at: Ints, number: Ints) -> Ints:
     """Rows before (at, number): all of earlier times, and of the same time those with a smaller number."""
     low, high = np.searchsorted(time, at, "left"), np.searchsorted(time, at, "right")
-    # Bisection of all at once, within the run of equal times.
+    # One bisection for all rows, within the run of equal times.
     while np.any(low < high):
         middle = (low + high) // 2
         open_ = low < high

@@ -1,6 +1,6 @@
-"""Weights of terms (IDF), from the events in sight that have each term and each cell.
+"""Weights of terms (IDF), from the counts of the events in sight that have each term and each cell.
 
-Counts run along from one new event to the next. IDFs are found when they are first asked for by a new event.
+Counts are updated from one new event to the next. IDFs are computed when a new event first needs them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from presage.operators.recall.kernel.densities import LEAST_IDF, idf, idf_of_bin
 
 
 class Counts(NamedTuple):
-    """Of the events in sight: how many hold each term; how many numbers lie in each cell, how far off."""
+    """Of the events in sight: how many hold each term; how many numbers are in each cell, and their distances."""
 
     terms: Ints
     held: Floats
@@ -24,7 +24,7 @@ class Counts(NamedTuple):
 
 
 class Rarity(NamedTuple):
-    """IDFs that the new event of number `known` has asked for; in a bin also the slope."""
+    """IDFs, computed for the new event of number `known`; in a bin also the slope."""
 
     idf: Floats
     known: Ints
@@ -33,16 +33,31 @@ class Rarity(NamedTuple):
     cell_known: Ints
 
 
-@inlined
-def make_counts(terms: int, cells: int) -> Counts:
-    return Counts(np.zeros(terms, np.int64), np.zeros(cells), np.zeros(cells))
+class Terms(NamedTuple):
+    """The cells of numbers, the counts of the events in sight, and the IDFs computed from them."""
+
+    cells: Cells
+    counts: Counts
+    rarity: Rarity
+
+
+class Scale(NamedTuple):
+    """What the numbers of one new event are weighed by: how many values it sees of each attribute, the bandwidths, the
+    kernels by bins of all attributes, and the number of the event."""
+
+    value_count: Floats
+    bandwidth: Floats
+    kernels: Floats
+    kernel_starts: Ints
+    now: int
 
 
 @inlined
-def make_rarity(terms: int, cells: int) -> Rarity:
-    return Rarity(
-        np.zeros(terms), np.full(terms, -1, np.int64), np.zeros(cells), np.zeros(cells), np.full(cells, -1, np.int64)
-    )
+def make_terms(cells: Cells, terms: int) -> Terms:
+    size, never = len(cells.at), np.full(terms, -1, np.int64)
+    counts = Counts(np.zeros(terms, np.int64), np.zeros(size), np.zeros(size))
+    cell_never = np.full(size, -1, np.int64)
+    return Terms(cells, counts, Rarity(np.zeros(terms), never, np.zeros(size), np.zeros(size), cell_never))
 
 
 @inlined
@@ -54,7 +69,7 @@ def count_terms(counts: Counts, bags: Bags, first: int, stop: int, by: int) -> N
 
 @inlined
 def count_numbers(counts: Counts, bags: Bags, cells: Cells, first: int, stop: int) -> None:
-    """Of past events: their occurrences come first."""
+    """Count numbers of past events, whose occurrences come first in the cells."""
     base = bags.number_starts[0]
     for i in range(bags.number_starts[first] - base, bags.number_starts[stop] - base):
         counts.held[cells.cell[i]] += 1.0
@@ -63,8 +78,8 @@ def count_numbers(counts: Counts, bags: Bags, cells: Cells, first: int, stop: in
 
 @inlined
 def enter_numbers(counts: Counts, bags: Bags, cells: Cells, event: int, ahead: int) -> Floats:
-    """Count the numbers of a new event, too; what was known of their cells before, to go back to. `ahead`: how many
-    occurrences come first in the cells."""
+    """Count the numbers of a new event, too; the distances of their cells before that, to restore them. `ahead`: how
+    many occurrences come first in the cells."""
     low = ahead + bags.number_starts[event] - bags.number_starts[0]
     before = np.zeros(bags.number_starts[event + 1] - bags.number_starts[event])
     for i in range(len(before)):
@@ -86,7 +101,7 @@ def withdraw_numbers(counts: Counts, bags: Bags, cells: Cells, event: int, ahead
 
 @inlined
 def look_from(counts: Counts, bags: Bags, cells: Cells, totals: Ints, first: int, stop: int) -> None:
-    """Counts of the events from `first` to `stop`, from nothing or from the counts of all, whichever is nearer."""
+    """Count the events from `first` to `stop`, starting from none or from all, whichever is less work."""
     inside, events = stop - first, len(bags.starts) - 1
     if inside > events - inside:
         counts.terms[:] = totals
@@ -102,7 +117,7 @@ def look_from(counts: Counts, bags: Bags, cells: Cells, totals: Ints, first: int
 
 @inlined
 def weigh_terms(rarity: Rarity, counts: Counts, codes: Ints, low: int, high: int, events: int, now: int) -> None:
-    """See to it that the IDFs of these terms are known."""
+    """Compute the IDFs of these terms, unless the event has them."""
     for i in range(low, high):
         code = codes[i]
         if rarity.known[code] != now:
@@ -112,45 +127,25 @@ def weigh_terms(rarity: Rarity, counts: Counts, codes: Ints, low: int, high: int
 
 @inlined
 def weigh_numbers(
-    weights: Floats,
-    rarity: Rarity,
-    counts: Counts,
-    cells: Cells,
-    attributes: Ints,
-    low: int,
-    high: int,
-    ahead: int,
-    count: Floats,
-    bandwidth: Floats,
-    kernels: Floats,
-    kernel_starts: Ints,
-    now: int,
+    weights: Floats, terms: Terms, scale: Scale, attributes: Ints, low: int, high: int, ahead: int
 ) -> None:
-    """Write the weights of some occurrences, of which `ahead` others come first in the cells."""
+    """Write the weights of the occurrences `low` to `high`, of which `ahead` others come first in the cells."""
+    (cells, counts, rarity), (count, bandwidth, kernels, kernel_starts, now) = terms, scale
     for i in range(low, high):
         cell = cells.cell[i + ahead]
         if rarity.cell_known[cell] != now:
             rarity.cell_known[cell] = now
             a = attributes[i]
-            first, stop = cells.starts[a], cells.starts[a + 1]
+            first, stop, held, width = cells.starts[a], cells.starts[a + 1], counts.held, bandwidth[a]
             rarity.cell_slope[cell] = 0.0
             if cells.width[a] == 0.0:
-                rarity.cell_idf[cell] = idf_of_value(cell, first, stop, cells.at, counts.held, count[a], bandwidth[a])
-            elif bandwidth[a] == 0.0:
+                rarity.cell_idf[cell] = idf_of_value(cell, first, stop, cells.at, held, count[a], width)
+            elif width == 0.0:
                 # All that are in sight are equal.
                 rarity.cell_idf[cell] = LEAST_IDF
             else:
-                kernel = kernels[kernel_starts[a] : kernel_starts[a + 1]]
+                kernel, moment = kernels[kernel_starts[a] : kernel_starts[a + 1]], counts.moment
                 rarity.cell_idf[cell], rarity.cell_slope[cell] = idf_of_bin(
-                    cell,
-                    first,
-                    stop,
-                    cells.at,
-                    counts.held,
-                    counts.moment,
-                    kernel,
-                    count[a],
-                    cells.width[a],
-                    bandwidth[a],
+                    cell, first, stop, cells.at, held, moment, kernel, count[a], cells.width[a], width
                 )
         weights[i - low] = max(LEAST_IDF, rarity.cell_idf[cell] + rarity.cell_slope[cell] * cells.offset[i + ahead])

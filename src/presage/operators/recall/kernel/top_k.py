@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from presage.arrays.jit import Floats, Ints, inlined
 
-# Bounds are rounded, too: an event is passed over only if it stays behind by more than this.
+# Bounds are rounded, too: an event is skipped only if it is worse by more than this.
 SAFE = 1e-9
-# Marks an event that was compared or chosen.
+# The mark of an event that has been compared or chosen.
 DONE = -1e300
 
 

@@ -23,24 +23,12 @@ def warm() -> None:
 
 
 def _terms(events: int) -> pa.Table:
-    event = np.arange(events)
-    texts = pa.table(
-        {
-            "event": event,
-            "attribute": pa.array(np.full(events, "text")),
-            "text": pa.array(event % 3).cast(pa.string()),
-            "number": pa.nulls(events, pa.float64()),
-        }
-    )
-    numbers = pa.table(
-        {
-            "event": event,
-            "attribute": pa.array(np.full(events, "number")),
-            "text": pa.nulls(events, pa.string()),
-            "number": event.astype(np.float64),
-        }
-    )
-    return pa.concat_tables([texts, numbers])
+    """A text and a number of each event."""
+    none = [None] * events
+    texts, numbers = [str(i % 3) for i in range(events)], [float(i) for i in range(events)]
+    columns = {"event": np.tile(np.arange(events), 2), "attribute": ["text"] * events + ["number"] * events}
+    typed = {"text": pa.array(texts + none, pa.string()), "number": pa.array(none + numbers, pa.float64())}
+    return pa.table(columns | typed)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Inferred streams: hidden Markov models of a JSON file, whose readings are filtered, smoothed or sampled."""
+"""Inferred streams: hidden Markov models from JSON files, by filtering, smoothing, Viterbi or particles."""

@@ -1,4 +1,4 @@
-"""Checked fields of a model file; an error names the place, what was found and what is expected."""
+"""Checked fields of a model file; errors name the place, the value found and the value expected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def read_json(text: str, path: str) -> Any:
-    """The content of a JSON text in which no object says a field twice; `path` is its file, for errors."""
+    """The content of a JSON text without repeated fields; `path` is its file, for errors."""
     try:
         return json.loads(text, object_pairs_hook=lambda pairs: _once(pairs, path))
     except json.JSONDecodeError as failure:

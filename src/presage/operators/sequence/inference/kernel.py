@@ -1,7 +1,7 @@
 """Kernels of inferred streams: one for each method of inference.
 
-FILTER and PARTICLES go on with every step. SMOOTH and VITERBI look at all readings of a key: they keep them and answer
-when input ends.
+FILTER and PARTICLES emit rows at every step. SMOOTH and VITERBI need all readings of a key: they keep them and emit
+rows when the input ends.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from presage.arrays.rows import append_rows, changes, ordinals, take_rows
 from presage.columnar.key_hashes import hashes_of_several
 from presage.model.operator_state import State
 from presage.operators.sequence.inference.model import Model
-from presage.operators.sequence.inference.rows import smooth_rows, viterbi_rows
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import most_likely, smoothed, tables_of
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
 from presage.operators.sequence.kernel.hidden_markov.spec import ORDINAL, SEQ, TIME, TIMER, Columns
@@ -28,8 +27,8 @@ READINGS = "readings"
 
 @dataclass(frozen=True)
 class WholeKernel:
-    """SMOOTH and VITERBI. Columns in: TIME, SEQ, key, observed. Columns out: TIME, SEQ, ORDINAL, key, attribute, for
-    SMOOTH the attribute before, probability."""
+    """SMOOTH and VITERBI. Input columns: TIME, SEQ, key, observed; output columns: TIME, SEQ, ORDINAL, key, attribute,
+    for SMOOTH the attribute before, probability."""
 
     model: Model
     columns: Columns
@@ -47,9 +46,9 @@ class WholeKernel:
 
     def _inferred(self, rows: pa.Table) -> pa.Table:
         if self.method == "smooth":
-            # Steps of other keys may lie between those of one: there its marginal counts.
-            return smooth_rows(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov)
-        return viterbi_rows(self.model, rows, self.columns)
+            # Steps of other keys may lie between those of a key: there its marginal counts.
+            return smoothed(self.model, rows, self.columns, marginals=not self.markov, bridge=self.markov).rows
+        return most_likely(self.model, rows, self.columns).rows
 
     def _in_order(self, made: pa.Table) -> pa.Table:
         made = take_rows(made, np.argsort(ints(made, TIME), kind="stable")) if made.num_rows else made
@@ -59,7 +58,7 @@ class WholeKernel:
         return pa.table(columns | {name: made[name] for name in made.column_names if name != TIME})
 
 
-STEPWISE = ("filter", "particles")  # methods that need no more of the past than their state
+STEPWISE = ("filter", "particles")  # methods with a bounded state
 
 
 def inference_kernel(

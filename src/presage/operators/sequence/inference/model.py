@@ -1,6 +1,6 @@
 """A hidden Markov model as read from its JSON file and checked; README.md beside this file explains the fields.
 
-Plain Python, so that statements can be checked without NumPy; `tables.py` turns a model into arrays.
+Plain Python, so that statements can be checked without NumPy; `rows.py` turns a model into arrays.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import Any
 
 from presage.errors import did_you_mean, error
 from presage.operators.sequence.inference.fields import Fields, StateName, read_json, read_text
-from presage.operators.sequence.inference.graph import Ways, transitions_of
 
 UNINFORMATIVE, EVIDENCE = "uninformative", "evidence"
 KNOWN = ("states", "initial", "transition", "emission", "observes", "step", "forget")
 KNOWN_DISCRETE = ("kind", "table", "absent")
 KNOWN_GAUSSIAN = ("kind", "mean", "variance", "absent")
 KNOWN_GRAPH = ("edges", "stay", "directed")
+
+# The transitions of one state: (next state, probability > 0), by the number of the next state.
+Ways = tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def load_model(path: str | PathLike[str]) -> Model:
 
 
 def model_of_text(text: str, name: str) -> Model:
-    """The model of a file's text, which may be kept elsewhere; `name` is the file for errors."""
+    """The model of a file's text; `name` is the file, for errors."""
     return parse_model(read_json(text, name), name)
 
 
@@ -85,9 +87,8 @@ def parse_model(content: Any, name: str) -> Model:
     fields = Fields(name)
     top = fields.table(content, "the model", KNOWN)
     states = fields.states(fields.required(top, "states", "a list of names or of numbers"))
-    initial = (
-        fields.distribution(top["initial"], "initial") if "initial" in top else tuple(1 / len(states) for _ in states)
-    )
+    even = tuple(1 / len(states) for _ in states)
+    initial = fields.distribution(top["initial"], "initial") if "initial" in top else even
     transition = _transition(fields, fields.required(top, "transition", "a table, a matrix or a graph"))
     emission = _emission(fields, fields.required(top, "emission", 'a table with "kind"'))
     step = fields.duration(top["step"], "step") if "step" in top else None
@@ -99,10 +100,10 @@ def parse_model(content: Any, name: str) -> Model:
 
 
 def observed(model: Model, attributes: Iterable[str], key: Sequence[str]) -> tuple[str, ...]:
-    """The attributes of a reading that the model looks at, in the order of its emission.
+    """The attributes of a reading that the model observes, in the order of its emission.
 
-    `attributes` are those of the stream without its event time. A model that names none takes all that are not key,
-    if there are as many as its emission has.
+    `attributes` are those of the stream without its event time. A model that names none observes all that are not key,
+    if their number fits its emission.
     """
     names = list(attributes)
     free = [name for name in names if name not in key]
@@ -110,21 +111,17 @@ def observed(model: Model, attributes: Iterable[str], key: Sequence[str]) -> tup
     if model.observes is None:
         if len(free) == width:
             return tuple(free)
-        raise error(
-            "BAD_VALUE",
-            what='what a model without "observes" looks at',
-            found=f"one of {_listed(free)}" if free else "nothing, as the readings have only their key",
-            expected=f"{width} attribute{'s' if width > 1 else ''} beside key and time",
-            fix='name them in the model file: "observes": ["…"]' if free else "give the readings an attribute",
-        )
+        what = 'what a model without "observes" looks at'
+        found = f"one of {_listed(free)}" if free else "nothing, as the readings have only their key"
+        expected = f"{width} attribute{'s' if width > 1 else ''} beside key and time"
+        fix = 'name them in the model file: "observes": ["…"]' if free else "give the readings an attribute"
+        raise error("BAD_VALUE", what=what, found=found, expected=expected, fix=fix)
     for name in model.observes:
         if name in key:
+            what = f"the attribute '{name}' that the model observes"
+            fix = f"observe {_listed(free)}" if free else "give the readings an attribute"
             raise error(
-                "BAD_VALUE",
-                what=f"the attribute '{name}' that the model observes",
-                found="a key of the readings",
-                expected="an attribute that is measured",
-                fix=f"observe {_listed(free)}" if free else "give the readings an attribute",
+                "BAD_VALUE", what=what, found="a key of the readings", expected="an attribute that is measured", fix=fix
             )
         if name not in names:
             raise error("UNKNOWN_ATTRIBUTE", owner="the stream of readings", name=name, fix=did_you_mean(name, free))
@@ -162,6 +159,23 @@ def _graph(fields: Fields, given: Any) -> tuple[Ways, ...]:
             raise fields.wrong(place, edge, "a pair of states")
         edges.append((fields.state(edge[0], place), fields.state(edge[1], place)))
     return transitions_of(fields.size, edges, stay, directed)
+
+
+def transitions_of(states: int, edges: Iterable[tuple[int, int]], stay: float, directed: bool) -> tuple[Ways, ...]:
+    """Transitions of each state over a graph: stay with a given probability, otherwise move evenly to a neighbour.
+    Repeated edges count once, loops are ignored; a state without neighbours stays."""
+    neighbours: list[set[int]] = [set() for _ in range(states)]
+    for a, b in edges:
+        if a != b:
+            neighbours[a].add(b)
+            if not directed:
+                neighbours[b].add(a)
+    ways = []
+    for state, others in enumerate(neighbours):
+        chances = {other: (1.0 - stay) / len(others) for other in others}
+        chances[state] = stay if others else 1.0
+        ways.append(tuple((other, p) for other, p in sorted(chances.items()) if p > 0.0))
+    return tuple(ways)
 
 
 def _emission(fields: Fields, given: Any) -> Discrete | Gaussian:

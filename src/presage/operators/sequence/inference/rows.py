@@ -1,7 +1,8 @@
 """Inference over all readings of some keys at once: FILTER, SMOOTH, VITERBI, PARTICLES.
 
-Readings come in any order, as a table with TIME, the key and what is observed. Rows go out by key (as the keys appear),
-then by time: key, TIME, the state, for SMOOTH the state before, probability. Only what has probability 0 is left out.
+Readings, in any order, are a table with TIME, the key and the observed attributes. Rows are sorted by key (in order of
+appearance), then by time: key, TIME, the state, for SMOOTH the state before, probability. Only states of probability 0
+are left out.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import lexical_order, take_rows
 from presage.columnar.key_hashes import hashes_of_several
 from presage.errors import error
-from presage.operators.sequence.inference.model import Model
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.model import EVIDENCE, Discrete, Model
 from presage.operators.sequence.kernel.hidden_markov.filter import count_ignored
 from presage.operators.sequence.kernel.hidden_markov.forward import filter_steps
 from presage.operators.sequence.kernel.hidden_markov.particles import particle_steps
 from presage.operators.sequence.kernel.hidden_markov.path import path_steps
 from presage.operators.sequence.kernel.hidden_markov.readings import Readings, readings_of
 from presage.operators.sequence.kernel.hidden_markov.smooth import smooth_steps
-from presage.operators.sequence.kernel.hidden_markov.spec import PROBABILITY, TIME, Columns, HiddenMarkov
+from presage.operators.sequence.kernel.hidden_markov.spec import NEVER, PROBABILITY, TIME, Columns, HiddenMarkov
 from presage.operators.sequence.kernel.hidden_markov.steps import NONE, Steps, step_times, steps_of
 
 MOST_CELLS = 1 << 28  # steps of one key times states: 2 GB for each of the two matrices of SMOOTH
@@ -34,9 +34,9 @@ MOST_CELLS = 1 << 28  # steps of one key times states: 2 GB for each of the two 
 
 @dataclass(frozen=True)
 class Inferred:
-    """Rows; how many readings said nothing because no (reachable) state can give them; and, by key in the order of the
-    rows, the logarithm of the likelihood of its readings (VITERBI: with the path; PARTICLES: NaN). `restarts`: how
-    often no particle could give the readings."""
+    """Rows; the number of readings `ignored` because no (reachable) state can give them; and, by key in the order of
+    the rows, the logarithm of the likelihood of its readings (VITERBI: with the path; PARTICLES: NaN). `restarts`: the
+    number of steps at which no particle could give the readings."""
 
     rows: pa.Table
     ignored: int
@@ -45,7 +45,7 @@ class Inferred:
 
 
 class Sequences:
-    """Readings laid out for the loops: `key_rows[k]` is a row of key k, `steps` are its steps."""
+    """Readings as arrays of the loops: `key_rows[k]` is a row of key k, `steps` are its steps."""
 
     def __init__(self, model: HiddenMarkov, table: pa.Table, columns: Columns) -> None:
         codes, count = equality_codes([table[name] for name in columns.key], table.num_rows)
@@ -64,13 +64,9 @@ class Sequences:
     def check_memory(self, what: str) -> None:
         longest = int(np.diff(self.steps.bounds).max(initial=0))
         if longest * self.model.size > MOST_CELLS:
-            raise error(
-                "LIMIT",
-                what=f"{what} of a key with {longest:,} steps and {self.model.size:,} states",
-                limit_name="steps times states of a key",
-                limit=f"{MOST_CELLS:,}",
-                fix='use FILTER, make "step" longer, let the model "forget" silent keys, or infer a shorter time',
-            )
+            what = f"{what} of a key with {longest:,} steps and {self.model.size:,} states"
+            fix = 'use FILTER, make "step" longer, let the model "forget" silent keys, or infer a shorter time'
+            raise error("LIMIT", what=what, limit_name="steps times states of a key", limit=f"{MOST_CELLS:,}", fix=fix)
 
     def inferred(
         self, ends: Ints, states: Ints, chances: Floats, said: Floats, usable: Bools, before: Ints | None = None
@@ -106,8 +102,8 @@ def smoothed(
 ) -> Inferred:
     """P(state now | state before, all readings); `marginals`: P(state now | all readings), with no state before.
 
-    `prune` drops entries below it and lets the rest of their distribution sum to 1; the greatest stays. `bridge` adds
-    to each step its marginal, with null before: for queries whose steps lie between those of a key.
+    `prune` drops smaller entries, except the greatest, and normalises the rest. `bridge` adds the marginal of each
+    step, with null before, for queries with other steps between those of a key.
     """
     if not 0.0 <= prune <= 1.0:
         expected = "a probability between 0 and 1"
@@ -135,36 +131,35 @@ def sampled(model: Model, table: pa.Table, columns: Columns, particles: int, see
         raise error("BAD_VALUE", what="the number of PARTICLES", found=particles, expected="at least 1", fix="raise it")
     s = Sequences(tables_of(model), table, columns)
     keys = [pa.chunked_array([taken(table, name, s.key_rows)]) for name in columns.key]
-    nobody = np.zeros(0, np.int64)
+    hashes, seed = hashes_of_several(keys, len(s.key_rows)).view(np.int64), (seed + 2**63) % 2**64 - 2**63
+    none, starts = np.zeros(0, np.int64), np.zeros(len(s.key_rows) + 1, np.int64)
     ends, states, chances, usable, anew, *_ = particle_steps(
-        s.model.draws,
-        s.model.emission,
-        s.steps,
-        s.readings,
-        hashes_of_several(keys, len(s.key_rows)).view(np.int64),
-        (seed + 2**63) % 2**64 - 2**63,
-        particles,
-        np.zeros(len(s.key_rows) + 1, np.int64),
-        nobody,
-        nobody,
+        s.model.draws, s.model.emission, s.steps, s.readings, hashes, seed, particles, starts, none, none
     )
     found = s.inferred(ends, states, chances, np.full(len(usable), np.nan), usable)
     return replace(found, restarts=int(anew.sum()))
 
 
-def filter_rows(model: Model, table: pa.Table, columns: Columns) -> pa.Table:
-    return filtered(model, table, columns).rows
-
-
-def smooth_rows(
-    model: Model, table: pa.Table, columns: Columns, prune: float = 0.0, marginals: bool = False, bridge: bool = False
-) -> pa.Table:
-    return smoothed(model, table, columns, prune, marginals, bridge).rows
-
-
-def viterbi_rows(model: Model, table: pa.Table, columns: Columns) -> pa.Table:
-    return most_likely(model, table, columns).rows
-
-
-def particle_rows(model: Model, table: pa.Table, columns: Columns, particles: int, seed: int = 0) -> pa.Table:
-    return sampled(model, table, columns, particles, seed).rows
+def tables_of(model: Model) -> HiddenMarkov:
+    size = len(model.states)
+    counts = [len(ways) for ways in model.transition]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    targets = np.array([to for ways in model.transition for to, _ in ways], np.int64)
+    weights = np.array([p for ways in model.transition for _, p in ways], np.float64)
+    symbols: tuple[str, ...] = ()
+    table, absent = np.zeros((0, size)), np.ones(size)
+    mean, variance = np.zeros((0, 1)), np.ones((0, 1))
+    emission = model.emission
+    if isinstance(emission, Discrete):
+        symbols = emission.symbols
+        table = np.array(emission.table, np.float64).T
+        if emission.absent == EVIDENCE:
+            # Rounding may leave a sum a little above 1.
+            absent = np.maximum(1.0 - table.sum(axis=0), 0.0)
+    else:
+        mean, variance = np.array(emission.mean), np.array(emission.variance)
+    initial = np.array(model.initial, np.float64)
+    step, forget = model.step or 0, NEVER if model.forget is None else model.forget
+    return HiddenMarkov(
+        model.states, initial, offsets, targets, weights, symbols, table, absent, mean, variance, step, forget
+    )

@@ -1,1 +1,1 @@
-"""Loops and states of sequences: facts of chains as arrays, evaluated by class. NumPy, Numba and Arrow only."""
+"""Kernels of sequences and of inference over arrays of chains. NumPy, Numba and Arrow only."""

@@ -1,6 +1,6 @@
-"""Facts from the rows of all streams: keys, values and variables as numbers.
+"""Builds facts from the rows of all streams: keys, values and variables become numbers.
 
-Rows of a state that must be understood in the same numbers come in front. A null is no value: it agrees with nothing.
+Values of the state are numbered together with those of the rows. A null is no value: it equals nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from presage.operators.sequence.kernel.spec import (
 
 A = TypeVar("A", bound=np.ndarray)
 NULL = -2
-# Combinations of values that a condition over several goals is asked for at most.
+# For a condition over several goals: its oracle evaluates all combinations of values.
 MOST_COMBINATIONS = 10_000_000
 
 
@@ -50,9 +50,9 @@ class Numbers:
 
 @dataclass
 class ChainValues:
-    """Numbers of the values of a stream's chains: of its rows, of those before them (MARKOV), and of carried lines.
-    They are counted for each chain apart, so that they stay small. `first`: where the value of a code is to be found;
-    the codes of a chain stand in `order` from `starts` on."""
+    """Numbers of the values of a stream's chains: of its rows, of the previous values (MARKOV), and of carried lines.
+    They count from 0 in each chain, so that they stay small. `first`: a row of each code; the codes of a chain are in
+    `order` from `starts` on."""
 
     numbers: Ints
     first: Ints
@@ -60,16 +60,16 @@ class ChainValues:
     starts: Ints
 
     def places(self, chain: Ints, value: Ints) -> Ints:
-        """Where a value of a chain is to be found."""
+        """A row with this value of the chain."""
         found: Ints = self.first[self.order[self.starts[chain] + value]]
         return found
 
 
 @dataclass
 class Built:
-    """Facts, and what their numbers mean. `kept`: numbers of what was carried, by variable; `kept_chain` and
+    """Facts, and the meaning of their numbers. `kept`: numbers of carried values, by variable; `kept_chain` and
     `kept_value` by carried line. Of the Markov source: `keys` of its rows and carried lines, `owners` (a row of each
-    chain), and `values` where `known` finds them."""
+    chain), and `values` by the rows of `known`."""
 
     facts: Facts
     numbers: Numbers
@@ -94,7 +94,7 @@ class Built:
 
 
 def numbered(columns: Several[pa.ChunkedArray | pa.Array]) -> tuple[list[Ints], pa.Array]:
-    """Equal values of all columns get equal numbers; null is NULL. The values by number, too."""
+    """Numbers of the values of each column, equal for equal values, NULL for null; and the values by number."""
     chunks = [plain(c if isinstance(c, pa.ChunkedArray) else pa.chunked_array([c])) for c in columns]
     together = pa.chunked_array([chunk for c in chunks for chunk in c.chunks], chunks[0].type)
     codes, count = equality_codes([together], len(together))
@@ -112,9 +112,10 @@ def build_facts(
     carried: Carried | None = None,
     names: KeyHashes | None = None,
 ) -> Built:
-    """`table`: rows of all sources, told apart by SOURCE. `names`: hashes of keys, where there may be a draw."""
+    """`table`: rows of all sources, distinguished by SOURCE. `names`: hashes of keys, if the sequence may be
+    sampled."""
     if spec.by_steps and not spec.query.markov:
-        # What no goal can take means the same as no event; nobody looks at the steps between.
+        # A row that is no candidate is equivalent to no event, and the steps between are not needed.
         table = _candidates(spec, table)
     parts = _by_source(table, len(spec.streams))
     times = _distinct(ints(table, TIME))
@@ -138,7 +139,7 @@ def build_facts(
 
 @dataclass
 class _SourceBuilder:
-    """Builds the sources of one step of the kernel; what is to be carried of the Markov source goes to `built`.
+    """Builds the sources of one step of the kernel, and writes to `built` what is carried of the Markov source.
     `alone`: numbers of columns that are a variable by themselves."""
 
     spec: SequenceTables
@@ -174,7 +175,7 @@ class _SourceBuilder:
         """The value of each row, and the one before (MARKOV)."""
         rows = part.num_rows
         nothing = np.full(rows, NOTHING, np.int64)
-        # Which value a row has does not matter where steps are independent and only its meaning counts.
+        # For independent steps only the meaning of a row counts, not its value.
         if columns.kind == CERTAIN or (columns.kind != MARKOV and self.spec.by_steps):
             return np.zeros(rows, np.int64), nothing
         together = _value_columns(part, columns, lines)
@@ -182,7 +183,9 @@ class _SourceBuilder:
         coded = _values(together, columns, key, count, rows, ranked)
         if columns.kind != MARKOV:
             return coded.numbers[:rows], nothing
-        _remember(self.built, columns, part, lines, key, coded, together)
+        _keep_markov(self.built, columns.key, part, lines, key, coded.numbers)
+        self.built.values = pa.table({f"{CHAIN_VALUE}{i}": values for i, values in enumerate(together)})
+        self.built.known = coded
         return coded.numbers[:rows], coded.numbers[rows : 2 * rows]
 
 
@@ -266,32 +269,24 @@ def _ordered(values: A, order: Ints | None) -> A:
 
 
 def _unknown(carried: Carried | None) -> tuple[Ints, Ints]:
-    """Chains and values of carried lines, where no source is Markov."""
+    """Chains and values of carried lines without a Markov source."""
     count = 0 if carried is None or carried.lines is None else carried.lines.num_rows
     return np.full(count, -1, np.int64), np.full(count, NOTHING, np.int64)
 
 
-def _remember(
-    built: Built,
-    columns: StreamColumns,
-    part: pa.Table,
-    lines: pa.Table | None,
-    key: Ints,
-    known: ChainValues,
-    together: list[pa.ChunkedArray],
+def _keep_markov(
+    built: Built, names: tuple[str, ...], part: pa.Table, lines: pa.Table | None, key: Ints, numbers: Ints
 ) -> None:
-    """The numbers of carried chains and values, and where keys and values can be read again."""
+    """Keep the numbers of carried chains and values, and the columns from which they can be restored."""
     rows = part.num_rows
-    built.keys = pa.table({f"{CHAIN_KEY}{i}": part.column(name) for i, name in enumerate(columns.key)})
+    built.keys = pa.table({f"{CHAIN_KEY}{i}": part.column(name) for i, name in enumerate(names)})
     if lines is not None:
-        built.kept_chain, built.kept_value = key[rows:], known.numbers[2 * rows :]
-        if columns.key:
+        built.kept_chain, built.kept_value = key[rows:], numbers[2 * rows :]
+        if names:
             built.keys = pa.concat_tables([built.keys, lines.select(built.keys.column_names).cast(built.keys.schema)])
             built.kept_chain = np.where(_missing(lines, f"{CHAIN_KEY}0"), -1, built.kept_chain)
     built.owners = np.zeros(max(int(key.max(initial=0)) + 1, 1), np.int64)
     built.owners[key[::-1]] = np.arange(len(key) - 1, -1, -1)
-    built.values = pa.table({f"{CHAIN_VALUE}{i}": values for i, values in enumerate(together)})
-    built.known = known
 
 
 def _missing(table: pa.Table, name: str) -> Bools:
@@ -299,7 +294,7 @@ def _missing(table: pa.Table, name: str) -> Bools:
 
 
 def _candidate(table: pa.Table, goal: GoalColumns) -> Bools:
-    """A null is taken by `_` alone: an event with one where the goal has a variable is no candidate."""
+    """Only `_` matches a null: an event with a null for a variable is no candidate."""
     found = _flag(table, goal.candidate)
     for _, name in goal.variables:
         if table.column(name).null_count:
@@ -373,7 +368,7 @@ def _value_columns(table: pa.Table, columns: StreamColumns, lines: pa.Table | No
 def _values(
     together: list[pa.ChunkedArray], columns: StreamColumns, key: Ints, chains: int, rows: int, ranked: bool
 ) -> ChainValues:
-    """`ranked`: numbers are in the order of values, where a tie or a draw is decided by it."""
+    """`ranked`: number by the order of values, if ties or draws depend on it."""
     owners = np.concatenate([key[:rows], key]) if columns.kind == MARKOV else key
     nothing = np.zeros(len(owners), np.bool_)
     if columns.kind == MARKOV:
@@ -407,13 +402,9 @@ def _allowed(number: int, names: tuple[str, ...], values: Mapping[str, pa.Array]
     sizes = [len(values[name]) for name in names]
     total = math.prod(sizes)
     if total > MOST_COMBINATIONS:
-        raise error(
-            "LIMIT",
-            what=f"the combinations of values of {', '.join(names)}",
-            limit_name="combinations",
-            limit=MOST_COMBINATIONS,
-            fix="filter the subgoals: WHERE inside the brackets",
-        )
+        what = f"the combinations of values of {', '.join(names)}"
+        fix = "filter the subgoals: WHERE inside the brackets"
+        raise error("LIMIT", what=what, limit_name="combinations", limit=MOST_COMBINATIONS, fix=fix)
     grid = np.indices(sizes).reshape(len(sizes), total) if total else np.zeros((len(sizes), 0), np.int64)
     truth = oracle.ask(number, [values[name].take(pa.array(codes)) for name, codes in zip(names, grid, strict=True)])
     return Allowed(names, np.ascontiguousarray(grid.T[np.asarray(truth, np.bool_)]))

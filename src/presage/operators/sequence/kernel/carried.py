@@ -1,4 +1,4 @@
-"""What the state of a sequence brings into a step: lines of beliefs as they were stored."""
+"""The stored state of a sequence at the beginning of a step."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ CHAIN_KEY, CHAIN_VALUE = "#key", "#value"
 
 @dataclass
 class Carried:
-    """What a state brings: lines of beliefs, and the values of other variables that were seen."""
+    """Lines of beliefs, and the values seen of other variables."""
 
     lines: pa.Table | None
     seen: dict[str, pa.Array] = field(default_factory=dict)
 
     def values_of(self, name: str, kind: pa.DataType) -> pa.Array:
-        """Values of a variable that must have numbers: of all lines, then those seen."""
+        """Values of a variable that need numbers: of all lines, then those seen."""
         found = (
             [] if self.lines is None or name not in self.lines.column_names else [column(self.lines, name).cast(kind)]
         )

@@ -1,7 +1,7 @@
-"""Distributions that sum to more than 1, as loading accepts them within 1e-9, are divided by their sum.
+"""Normalisation of distributions whose sum exceeds 1, which loading accepts within 1e-9.
 
-This is done where the facts of a step are built, which every way to evaluate a sequence reads: batch, live, on workers.
-Otherwise each step would add what is too much, 100,000 of them some 1e-4. A sum below 1 stays: the rest is no event.
+It happens when facts are built, which every method reads. Without it the excess of each step would accumulate: 100,000
+steps add up to 1e-4. A sum below 1 stays: the rest is the probability of no event.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from presage.operators.sequence.kernel.facts import ROUNDING, Source
 
 
 def divide_excess(source: Source, wanted: Bools) -> Floats:
-    """The probabilities of a source's rows. `wanted`: rows that some goal can take. Others are as good as no event and
-    may have been left out before, so what counts is the sum of those wanted; the others get what is left to 1."""
+    """The probabilities of a source's rows. `wanted`: candidates of some goal. Other rows are equivalent to no event
+    and may have been filtered out, so the sum of the wanted rows decides; the others share the rest."""
     return _divided(
         source.chain, source.step, source.prev, wanted, source.probability, int(source.prev.max(initial=-1)) + 2
     )
@@ -22,7 +22,7 @@ def divide_excess(source: Source, wanted: Bools) -> Floats:
 
 @compiled
 def _divided(chain: Ints, step: Ints, prev: Ints, wanted: Bools, probability: Floats, width: int) -> Floats:
-    """Rows by step and chain. A distribution has one value before: `width` of them, with none."""
+    """Rows by step and chain. There is a distribution for each of `width` previous values, including none."""
     out = probability.copy()
     total, idle, number = np.zeros(width), np.zeros(width), np.zeros(width, np.int64)
     begin = 0

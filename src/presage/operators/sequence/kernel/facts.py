@@ -1,4 +1,4 @@
-"""What a sequence query knows of its streams, as plain numbers: what all the ways to evaluate one read.
+"""Facts of a sequence query: its streams as plain numbers, the input of all methods of evaluation.
 
 A chain is one key of one stream: it has one value, or none (⊥), at each step. Chains are independent of each other.
 Rows are alternatives: the value, and how likely it is at that step (MARKOV: given the value at the step before).
@@ -12,21 +12,9 @@ import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.rows import in_order
-from presage.operators.sequence.kernel.query import CERTAIN, INDEPENDENT, MARKOV
-
-__all__ = [
-    "CERTAIN",
-    "INDEPENDENT",
-    "MARKOV",
-    "NOTHING",
-    "ROUNDING",
-    "Allowed",
-    "Answers",
-    "Facts",
-    "GoalRows",
-    "Source",
-    "exact",
-]
+from presage.operators.sequence.kernel.query import CERTAIN as CERTAIN
+from presage.operators.sequence.kernel.query import INDEPENDENT as INDEPENDENT
+from presage.operators.sequence.kernel.query import MARKOV as MARKOV
 
 NOTHING = -1  # as a value: no event
 # What n alternatives lack to 1 by rounding alone is below n + 1 of these; what is more is the chance of no event.
@@ -51,13 +39,12 @@ class Source:
 
 @dataclass
 class GoalRows:
-    """What a goal says of each row of its source. `candidate`: its constants and its own WHERE hold. `accepted`: so do
-    the conditions on this event alone that are asked once it was chosen. `variables`: the number of each variable's
-    value, below 0 for null, which only rows have that are no candidates; equal values of one variable have equal
-    numbers in all goals. One that the goals of a stream have at a common place of the key is read there, also in rows
-    that are no candidates, so that it has one value in a chain. `reads`: what the goal says of the key alone holds
-    (constants, a variable in two places), so the row's chain may have a candidate now or later (absent: all chains
-    may)."""
+    """A goal evaluated on each row of its source. `candidate`: its constants and its own WHERE hold. `accepted`: so do
+    the conditions on this event alone that are checked after it was chosen. `variables`: the number of each variable's
+    value, below 0 for null, which occurs only in rows that are no candidates; equal values of one variable have equal
+    numbers in all goals. A variable at a common position in the key of a stream's goals is read there, also in rows
+    that are no candidates, so that it has one value in a chain. `reads`: the conditions on the key alone hold
+    (constants, a variable in two positions), so the row's chain may have a candidate now or later (None: all may)."""
 
     candidate: Bools
     accepted: Bools

@@ -1,7 +1,7 @@
-"""A sequence as static analysis and the kernels see it: goals with their terms, and the conditions between them.
+"""A bound sequence, as static analysis and the kernels read it: goals with their terms, and conditions between them.
 
-Names and types are settled before (see `analyze`); what a condition says is in tables by then, so only the variables
-that it speaks of are here.
+`analyze` has resolved names and types. A condition is known here by its variables alone: its expression is evaluated by
+an oracle.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-# Kinds of streams. A certain one has events that happened: several of one key may be there at one step, all of them.
+# Kinds of streams. Events of a certain stream have happened: several of one key may occur at one step.
 CERTAIN, INDEPENDENT, MARKOV = 0, 1, 2
 
 
@@ -35,8 +35,8 @@ Term = Variable | Known | Anything
 
 
 def inner_name(name: str, goal: int) -> str:
-    """What a variable is called that only the unfoldings of a Kleene plus know: each has its own value for it, so it
-    is not the variable of that name elsewhere."""
+    """The name of a variable inside a Kleene plus: each unfolding has its own value, so it differs from the variable of
+    that name elsewhere."""
     return f"{name}@{goal}"
 
 
@@ -78,19 +78,19 @@ class Goal:
         return found
 
     def key_positions(self, name: str) -> frozenset[int]:
-        """Where a variable stands in the key."""
+        """Positions of a variable in the key."""
         return self._keyed.get(name, frozenset())
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A part of the statement's WHERE over several goals' variables; those over one goal are in `Goal.selective`.
-    It holds, or not, once the goals up to number `level` are found."""
+    """A part of the statement's WHERE over variables of several goals; those over one goal are in `Goal.selective`. It
+    is decided when the goals up to number `level` are found."""
 
     variables: frozenset[str]
     level: int
     text: str
-    unfolding: bool = False  # of a Kleene plus: asked at each unfolding, of its own values before those of the prefix
+    unfolding: bool = False  # checked at each unfolding of a Kleene plus, whose values take precedence
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Sequence:
 
     @cached_property
     def seen_before(self) -> tuple[frozenset[str], ...]:
-        """By goal: variables that the goals before it have made known."""
+        """By goal: the variables of the goals before it."""
         found = [frozenset[str]()]
         for goal in self.goals:
             found.append(found[-1] | goal.free)
@@ -123,16 +123,13 @@ class Sequence:
 
     def prefix(self, length: int) -> Sequence:
         return Sequence(
-            self.goals[:length],
-            tuple(c for c in self.conditions if c.level < length),
-            self.selected,
-            self.markov,
+            self.goals[:length], tuple(c for c in self.conditions if c.level < length), self.selected, self.markov
         )
 
 
 def dividing(query: Sequence, given: frozenset[str]) -> tuple[str, ...]:
-    """Variables of `given` whose value every chain has one of: all goals have it in the key, those of one stream at the
-    same place."""
+    """Variables of `given` with one value in every chain: all goals have them in the key, goals of one stream at the
+    same position."""
 
     def divides(name: str) -> bool:
         for goal in query.goals:

@@ -1,7 +1,7 @@
-"""The kernel of SEQUENCE: answers each step once no more rows of it can come.
+"""The kernel of SEQUENCE: emits the answers of a step when the watermark has passed it.
 
-A sequence that is computed step by step keeps beliefs: how likely each state of its automaton is, by group. Others keep
-all rows and answer when the input ends. However rows are cut into steps of the kernel, the answers are the same.
+A sequence that is computed step by step keeps beliefs: the probability of each state of its automaton, by group. Others
+keep all rows and answer when the input ends. Answers do not depend on batches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from presage.operators.sequence.kernel.regular.evaluation import evaluate_regula
 from presage.operators.sequence.kernel.safe.evaluation import evaluate_safe
 from presage.operators.sequence.kernel.spec import SEQ, TIME, KeyHashes, Oracle, SequenceTables
 from presage.operators.sequence.kernel.worlds.enumeration import enumerate_worlds
-from presage.operators.sequence.kernel.worlds.most_likely import most_likely, most_likely_path
+from presage.operators.sequence.kernel.worlds.most_likely import most_likely
 from presage.operators.sequence.kernel.worlds.sampling import sample_worlds
 
 KERNEL = "sequence"
@@ -33,8 +33,8 @@ EXACT, SAMPLED = "exact", "sampled"
 
 
 class SequenceKernel:
-    """`columns`: names of the output beside time and order: the selected variables, the probability and, where it may
-    have been sampled, the method and its bounds. `seed` and `names` tell random numbers: by statement, key and time."""
+    """`columns`: names of the output without time and order: the selected variables, the probability and, if it may be
+    sampled, the method and bounds. `seed` and `names` (hashes of keys) determine random numbers."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class SequenceKernel:
         built = build_facts(spec, rows, self.oracle, names=self.names)
         facts = built.facts
         if spec.by is not None:
-            facts = most_likely(query, facts) if spec.by == "mle" else most_likely_path(query, facts)
+            facts = most_likely(query, facts, paths=spec.by != "mle")
         elif spec.method == "safe":
             assert spec.plan is not None
             return State(KERNEL), evaluate_safe(query, facts, spec.plan), built
         if spec.stepwise:
-            # Of several Markov chains a group may still read one only; the most likely world has none.
+            # Possible if each group reads one of the Markov chains only; the most likely world has none.
             made = evaluate_regular(query, facts, frozenset(spec.given))
             if made is not None:
                 return State(KERNEL), made.answers, built
@@ -120,19 +120,13 @@ class SequenceKernel:
 
 
 def _known(answers: Answers) -> Answers:
-    """Without those in which a selected variable is null: it holds with no value then."""
+    """Without answers in which a selected variable is null."""
     if (answers.bindings >= 0).all():
         return answers
     kept = np.flatnonzero((answers.bindings >= 0).all(axis=1))
-    return Answers(
-        answers.bindings[kept],
-        answers.step[kept],
-        answers.probability[kept],
-        answers.low[kept],
-        answers.high[kept],
-        answers.sampled,
-        None if answers.arrival is None else answers.arrival[kept],
-    )
+    p, low, high = answers.probability[kept], answers.low[kept], answers.high[kept]
+    arrival = None if answers.arrival is None else answers.arrival[kept]
+    return Answers(answers.bindings[kept], answers.step[kept], p, low, high, answers.sampled, arrival)
 
 
 def _nothing(width: int) -> Answers:
@@ -141,7 +135,7 @@ def _nothing(width: int) -> Answers:
 
 
 def _last_arrivals(rows: pa.Table, time: Ints) -> Ints:
-    """The arrival of the last row of each answer's step: no earlier was it known."""
+    """The arrival of the last row of each answer's step: only then it was known."""
     if not len(time):
         return np.zeros(0, np.int64)
     times, place = np.unique(ints(rows, TIME), return_inverse=True)
@@ -163,10 +157,5 @@ def _in_order(table: pa.Table, names: Several[str]) -> pa.Table:
 
 
 def _too_large() -> Exception:
-    return error(
-        "LIMIT",
-        what="the automaton of a sequence",
-        limit_name="states and symbols",
-        limit=1 << 14,
-        fix="divide the sequence: INSERT its first part INTO a stream",
-    )
+    fix = "divide the sequence: INSERT its first part INTO a stream"
+    return error("LIMIT", what="the automaton of a sequence", limit_name="states and symbols", limit=1 << 14, fix=fix)

@@ -1,4 +1,4 @@
-"""What a sequence kernel must know: which columns of the rows say what. Plain values, shipped to the workers."""
+"""Tables of a sequence kernel: the meaning of the columns of its rows. Plain values, shipped to the workers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TIME, SEQ, SOURCE = "_t", "_seq", "_src"
 
 
 def worlds_needed(error: float, confidence: float) -> int:
-    """How many random worlds give estimates of this quality (Hoeffding)."""
+    """The number of random worlds for this error and confidence (Hoeffding)."""
     return max(math.ceil(math.log(2.0 / (1.0 - confidence)) / (2.0 * error * error)), 1)
 
 
 @dataclass(frozen=True)
 class StreamColumns:
-    """Of one source: `key` tells its chains apart; `values` are the uncertain attributes, `previous` those at the step
-    before (MARKOV); `probability` None: events that happened."""
+    """Of one source: `key` distinguishes its chains; `values` are the uncertain attributes, `previous` those at the
+    step before (MARKOV); `probability` None: certain events."""
 
     kind: int
     key: tuple[str, ...]
@@ -45,22 +45,22 @@ class GoalColumns:
 
 
 class KeyHashes(Protocol):
-    """The columns of keys and how many keys there are in, a number of 64 bits for each of them out."""
+    """Hashes of keys, 64 bits each, from the columns and the number of keys."""
 
     def __call__(self, columns: list[pa.ChunkedArray], rows: int) -> np.ndarray: ...
 
 
 class Oracle(Protocol):
-    """Evaluates conditions over variables of several goals: columns of values in, truth out (null is false)."""
+    """Evaluates conditions over variables of several goals on columns of values; null is false."""
 
     def ask(self, number: int, arguments: list[pa.Array]) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
 class SequenceTables:
-    """`conditions`: the variables of each condition, in the order in which the oracle wants them. `given`: selected
-    variables and those that divide it; `stepwise`: its class is regular or extended regular. `method` and `plan` say
-    how it is computed (see `methods`); `by`: mle or map where only the most likely world counts. `error` and
+    """`conditions`: the variables of each condition, in the order of the oracle's arguments. `given`: selected
+    variables and those that divide the sequence; `stepwise`: its class is regular or extended regular. `method` and
+    `plan`: how it is computed (see `classify`); `by`: mle or map, if only the most likely world counts. `error` and
     `confidence` are those of sampling."""
 
     query: Sequence
@@ -82,5 +82,5 @@ class SequenceTables:
 
     @property
     def counted(self) -> frozenset[str]:
-        """Variables whose values matter beyond their own subgoal."""
+        """Variables whose values matter outside their own subgoal."""
         return frozenset(self.given).union(*self.conditions)

@@ -1,1 +1,1 @@
-"""Kernels of the windows room: (state, events in time order, clock) -> (state', rows). NumPy, Numba, Arrow only."""
+"""Kernels of windows, aggregates over them, joins, DISTINCT and output rate. NumPy, Numba and Arrow only."""

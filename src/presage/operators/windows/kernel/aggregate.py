@@ -1,7 +1,7 @@
-"""Events of one windowed stream come in, rows with aggregates go out: `SELECT … FROM R#window GROUP BY …`.
+"""The kernel of aggregates over one windowed stream: `SELECT … FROM R#window GROUP BY …`.
 
-Sliding windows: one row for each arriving event that passes WHERE. Batch windows: rows when a batch closes, with the
-column ORDINAL. However the events are cut into steps, the rows are the same to the last bit.
+Sliding windows emit one row for each arriving event that passes WHERE. Batch windows emit rows when a batch closes,
+with the column ORDINAL. However the events are cut into steps, the rows are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from presage.arrays.columns import narrowed
 from presage.errors import error
 from presage.model.operator_state import State
 from presage.operators.windows.kernel.batches import BatchQuery, step_batches
-from presage.operators.windows.kernel.keep import step_keep
 from presage.operators.windows.kernel.live_rows import Sliding
 from presage.operators.windows.kernel.spec import SEQ, TIME, Aggregate, Window
+from presage.operators.windows.kernel.unbounded import step_unbounded
 from presage.operators.windows.window_types import FIRST, FOREVER
 
 NAME = "aggregate"
@@ -26,8 +26,8 @@ NAME = "aggregate"
 class AggregateKernel:
     """Aggregates over one window. `carry` are columns of the event (batch windows: of the group's last event).
 
-    `partition` are columns of `group_by` that the window's key has too, under whatever name; `apart`: all columns of
-    that key are among them.
+    `partition` are columns of `group_by` that are in the window's key too, under whatever name. `apart`: all columns
+    of that key are among them.
     """
 
     window: Window
@@ -49,7 +49,7 @@ class AggregateKernel:
         return State(NAME)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """`end` changes nothing: open batches are not emitted, and no timer fires beyond `clock`."""
+        """`end` changes nothing: open batches are not emitted, and no timer fires after `clock`, the watermark."""
         if self.window.is_batch:
             query = BatchQuery(
                 self.window, self.group_by, self.grouped, self.aggregates, self.carry, self.order, self.apart
@@ -57,7 +57,9 @@ class AggregateKernel:
             tables, rows = step_batches(query, state.tables, events, clock)
             return State(NAME, tables), rows
         if self.window.type.retention in (FOREVER, FIRST):
-            tables, emitting, columns = step_keep(self.window, self.group_by, self.aggregates, state.tables, events)
+            tables, emitting, columns = step_unbounded(
+                self.window, self.group_by, self.aggregates, state.tables, events
+            )
             after = State(NAME, tables)
         else:
             after, slid = Sliding(self.window, self.group_by, self.aggregates, self.partition).step(

@@ -1,12 +1,17 @@
-"""Events of a batch window come in, rows of the batches that close go out: length_batch, time_batch, groupwin of them.
+"""The step of a batch window (and groupwin of it): rows of the batches that close.
 
-State: the events of open batches; for time_batch also when the first event of each key came, from which its batches are
-counted for ever; what `held_batches` keeps.
+State: the events of open batches; of batches that a timer closes also the time of each key's first event, from which
+its batches are counted for ever; the batches that are held.
+
+`#groupwin(k)#length_batch(2)` holds one closed batch for each k. When a batch closes it replaces the one before it, an
+empty one too (a span of `#time_batch` without events), and aggregates run over all batches that are held then. Their
+events are kept with the time until which they are held, and their slots.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,24 +21,17 @@ from presage.arrays.columns import Universe, Values, bools, bools_of, ints, sele
 from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import changes, ordinals
-from presage.operators.windows.kernel.folding import Folding
-from presage.operators.windows.kernel.formulas import evaluate
-from presage.operators.windows.kernel.held_batches import (
-    UNTIL,
-    Closings,
-    Entering,
-    HeldQuery,
-    closings_of_time,
-    hold,
-)
-from presage.operators.windows.kernel.script import whole
-from presage.operators.windows.kernel.sizes import size_columns, sizes_of
-from presage.operators.windows.kernel.slotting import Slotting
+from presage.operators.windows.kernel.engine import aggregate_columns
+from presage.operators.windows.kernel.fold_engine import FoldEngine
+from presage.operators.windows.kernel.script import Script, whole
+from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
+from presage.operators.windows.kernel.slots import script_total
 from presage.operators.windows.kernel.spec import ORDINAL, PASS, SEQ, STATEMENT, TIME, TIMER, Aggregate, Window
 from presage.operators.windows.window_types import TIME_BATCH
 
 ORIGIN = "#origin"
 HELD = "held"
+UNTIL = "#until"
 Tables = dict[str, pa.Table]
 
 
@@ -50,15 +48,18 @@ class BatchQuery:
     apart: bool = False  # what is aggregated together is in one group of the window, whatever its columns are called
 
     @property
-    def held(self) -> HeldQuery | None:
-        """Where an aggregate runs over the batches of several groups of the window."""
+    def held(self) -> BatchQuery | None:
+        """The query over the batches that are held, if an aggregate covers several groups of the window."""
         groups = set(self.window.group) - {STATEMENT}
         if self.apart or not self.aggregates or groups <= set(self.group_by):
             return None
         own = [name for name in self.window.group if name == STATEMENT]
-        group_by = tuple(unique([*self.group_by, *own]))
-        per_group = self.grouped or not self.carry
-        return HeldQuery(group_by, per_group, self.aggregates, self.carry, self.order, self.window.group)
+        return replace(self, group_by=tuple(unique([*self.group_by, *own])))
+
+    @property
+    def per_group(self) -> bool:
+        """Whether a row is for each group, and not for each event."""
+        return self.grouped or not self.carry
 
     @property
     def arguments(self) -> list[str]:
@@ -66,12 +67,27 @@ class BatchQuery:
 
     @property
     def kept_columns(self) -> list[str]:
-        return unique([*self.window.group, *size_columns(self.window), *self.group_by, *self.arguments, *self.carry])
+        window = self.window
+        return unique([*window.group, *window.size_columns, *self.group_by, *self.arguments, *self.carry])
+
+    def rows(
+        self, place: Sequence[Ints], moment: Ints, carried: Universe, at: Ints, columns: list[pa.Array]
+    ) -> pa.Table:
+        """Rows in order: their TIME, SEQ and order columns, the moment of each, and the event that it carries."""
+        return pa.Table.from_arrays(
+            [
+                *map(pa.array, place),
+                pa.array(ordinals(changes([moment], moment.size))),
+                *(take(carried.column(name), at) for name in self.carry),
+                *columns,
+            ],
+            names=[TIME, SEQ, *self.order, ORDINAL, *self.carry, *(a.output for a in self.aggregates)],
+        )
 
 
 @dataclass(frozen=True)
 class _Closing:
-    """Passing events of the batches that close, batch by batch in the order in which their rows leave.
+    """Passing events of the batches that close, batch by batch in the order in which their rows are emitted.
 
     `row` is the event's row in the universe, `batch` its batch, `moment` the step at which the batch closes (equal for
     batches that one timer closes), `place` the columns TIME, SEQ and order of the rows that this event may emit.
@@ -83,8 +99,30 @@ class _Closing:
     place: list[Ints]
 
 
+@dataclass(frozen=True)
+class _Closings:
+    """Batches that close, in order: the window's group of each (of `keys`), the moment (equal for those that one timer
+    closes) and the columns TIME, SEQ and order of the rows that it emits."""
+
+    key: Ints
+    keys: int
+    moment: Ints
+    place: list[Ints]
+
+
+@dataclass(frozen=True)
+class _Entering:
+    """Events of the batches that close: `rows` of a table in the order of their batches, the number of the closing of
+    each, and until when its batch is held."""
+
+    events: Universe
+    rows: Ints
+    closing: Ints
+    until: Ints
+
+
 def step_batches(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) -> tuple[Tables, pa.Table]:
-    """New tables of the state, and the rows."""
+    """The next tables of the state, and the rows."""
     if query.window.type.retention == TIME_BATCH:
         return _step_time(query, tables, events, clock)
     return _step_length(query, tables, events)
@@ -97,8 +135,7 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
     origins, held = tables.get("origins"), tables.get(HELD)
     known = 0 if origins is None else origins.num_rows
 
-    # Keys of origins, of open events, of all new events and of held ones in one numbering; origins come first, so they
-    # are 0, 1, 2 …
+    # One numbering for the keys of origins, open events, all new events and held ones; those of origins are 0, 1, 2 …
     parts = [t.select(key_columns) for t in (origins, tables.get("open"), events, held) if t is not None]
     every = Universe(None, pa.concat_tables(parts))
     total = known + universe.kept_rows + events.num_rows
@@ -114,14 +151,14 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
 
     key = np.concatenate([codes[known : known + universe.kept_rows], codes[known + universe.kept_rows :][passes]])
     time = np.concatenate([open_times, new_times[passes]])
-    size = sizes_of(query.window, universe)
+    size = query.window.sizes_of(universe)
     end = query.window.type.closes(time, origin[key], size)
     due = end <= clock
     after["open"] = universe.table([TIME, *query.kept_columns], np.flatnonzero(~due), {})
 
     row = np.flatnonzero(due)
     if key_columns:
-        # Batches that close at one moment: in the order in which their keys appeared.
+        # Batches that close at one moment are in the order in which their keys appeared.
         row = row[np.lexsort((key[row], end[row]))]
     if query.held is not None:
         until = query.window.type.closes(end[row], origin[key[row]], size if isinstance(size, int) else size[row])
@@ -129,15 +166,15 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
         expires = expiring <= clock
         times = np.concatenate([end[row], expiring[expires]])
         of_keys = np.concatenate([key[row], np.concatenate([key[row], held_keys])[expires]])
-        closings, number = closings_of_time(times, of_keys, keys, query.order)
-        entering = Entering(universe, row, number[: row.size], until)
-        after[HELD], rows = hold(query.held, held, held_keys, entering, closings)
+        closings, number = _closings_of_time(times, of_keys, keys, query.order)
+        entering = _Entering(universe, row, number[: row.size], until)
+        after[HELD], rows = _hold(query.held, held, held_keys, entering, closings)
         return after, rows
     if key_columns:
         period, _ = equality_codes([pa.chunked_array([pa.array(end[row])])], row.size)
         batch, _ = paired(period, key[row], keys)
     else:
-        batch = end[row]  # one window for all: its batches follow one another as the events do
+        batch = end[row]  # one window for all: its batches are in the order of the events
     nothing = np.zeros(row.size, np.int64)
     place = [end[row], np.full(row.size, TIMER, np.int64), *(nothing for _ in query.order)]
     return after, _rows(query, universe, _Closing(row, batch, end[row], place))
@@ -147,7 +184,7 @@ def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[T
     if PASS not in events.column_names:
         events = events.append_column(PASS, pa.array(np.ones(events.num_rows, np.bool_)))
     universe = Universe(tables.get("open"), events)
-    size = sizes_of(query.window, universe)
+    size = query.window.sizes_of(universe)
     held, group = tables.get(HELD), query.window.group
     every = universe
     if held is not None:
@@ -156,22 +193,22 @@ def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[T
     held_keys, key = np.split(codes, [every.rows - universe.rows])
     number, seen = positions(key, keys)
     complete = number // size < seen[key] // size
-    # Events that do not pass are kept too while their batch is open: they count towards its size.
+    # Events that do not pass stay while their batch is open, too: they count towards its size.
     after = {"open": universe.table([PASS, *query.kept_columns], np.flatnonzero(~complete), {})}
 
     batch, batches = paired(number // size, key, keys)
     closer = last_of(batch, batches)[batch]
     if query.held is not None:
-        # Batches of which no event passes take the place of those before them, too.
+        # Batches of which no event passes replace those before them, too.
         closers, closing = np.unique(closer[complete], return_inverse=True)
         event = closers - universe.kept_rows
         place = [ints(events, name)[event] for name in (TIME, SEQ, *query.order)]
         order = np.argsort(closing, kind="stable")
         order = order[bools(universe.column(PASS))[complete][order]]
         row, closing = np.flatnonzero(complete)[order], closing[order]
-        entering = Entering(universe, row, closing, np.zeros(row.size, np.int64))
-        closings = Closings(key[closers], keys, closers, place)
-        after[HELD], rows = hold(query.held, held, held_keys, entering, closings)
+        entering = _Entering(universe, row, closing, np.zeros(row.size, np.int64))
+        closings = _Closings(key[closers], keys, closers, place)
+        after[HELD], rows = _hold(query.held, held, held_keys, entering, closings)
         return after, rows
     row = np.flatnonzero(complete & bools(universe.column(PASS)))
     row = row[np.argsort(closer[row], kind="stable")]
@@ -185,7 +222,7 @@ def _rows(query: BatchQuery, universe: Universe, closing: _Closing) -> pa.Table:
     segment = np.cumsum(changes([closing.batch], count)) - 1
     segments = int(segment[-1]) + 1 if count else 0
     if query.grouped:
-        # Batches follow one another, so groups numbered as they appear are in the order in which their rows leave.
+        # Batches are in order, so groups numbered as they appear are in the order in which their rows are emitted.
         group, groups = universe.codes(query.group_by)
         segment, segments = paired(segment, group[closing.row], groups)
     values = {name: Values(take(universe.column(name), closing.row)) for name in unique(query.arguments)}
@@ -194,23 +231,77 @@ def _rows(query: BatchQuery, universe: Universe, closing: _Closing) -> pa.Table:
         codes, distinct = equality_codes([pa.chunked_array([argument.array])], count)
         return first_occurrences(paired(segment, codes, distinct)[0])
 
-    engine = Folding(segment, segments, {}, False, Slotting(lambda: whole(segment, segments), {}), is_first)
-    columns = [
-        evaluate(a, f"#{j}", None if a.column is None else values[a.column], engine)
-        for j, a in enumerate(query.aggregates)
-    ]
-    if query.grouped or not query.carry:
+    engine = FoldEngine(segment, segments, {}, False, SlotEngine(lambda: whole(segment, segments), {}), is_first)
+    columns = aggregate_columns(query.aggregates, values.__getitem__, engine)
+    if query.per_group:
         emitting = last_of(segment, segments)
     else:
         emitting = np.arange(count)
         columns = [take(c, segment) for c in columns]
-    moment = closing.moment[emitting]
-    return pa.Table.from_arrays(
-        [
-            *(pa.array(p[emitting]) for p in closing.place),
-            pa.array(ordinals(changes([moment], moment.size))),
-            *(take(universe.column(name), closing.row[emitting]) for name in query.carry),
-            *columns,
-        ],
-        names=[TIME, SEQ, *query.order, ORDINAL, *query.carry, *(a.output for a in query.aggregates)],
-    )
+    place = [p[emitting] for p in closing.place]
+    return query.rows(place, closing.moment[emitting], universe, closing.row[emitting], columns)
+
+
+def _hold(
+    query: BatchQuery, held: pa.Table | None, held_keys: Ints, entering: _Entering, closings: _Closings
+) -> tuple[pa.Table, pa.Table]:
+    """The events that are held after the closings, and the rows: one for each group that a closing changes, or one for
+    each event that enters. `query.group_by` divides the aggregates."""
+    names = unique([*query.window.group, *query.group_by, *query.arguments, *query.carry])
+    elements = Universe(held, entering.events.table(names, entering.rows, {}))
+    kept, count = elements.kept_rows, closings.key.size
+    first, following = _next_of_key(closings.key, closings.keys)
+    leave = np.concatenate([first[held_keys], following[entering.closing]])
+    group, groups = elements.codes(query.group_by)
+
+    gone = np.flatnonzero(leave < count)
+    new = np.arange(kept, elements.rows)
+    # Elements leave before others enter.
+    at = np.concatenate([leave[gone], entering.closing])
+    enters = np.repeat([0, 1], [gone.size, new.size])
+    element = np.concatenate([gone, new])
+    order = np.lexsort((element, enters, at))
+    ops = np.concatenate([np.arange(kept), np.where(enters > 0, element, ~element)[order]])
+    done = kept + np.cumsum(np.bincount(at, minlength=count))
+    if query.per_group:
+        # Groups that gain an event come before those that only lose some, each as it appears.
+        touching = np.lexsort((element, 1 - enters, at))
+        pair, pairs = paired(at[touching], group[element[touching]], groups)
+        emitting = touching[first_of(pair, pairs)]
+        closing, emit_group = at[emitting], group[element[emitting]]
+        changed = Script(ops, kept, group, groups, done[closing], emit_group)
+        live = script_total(changed, np.ones(elements.rows, np.int64)) > 0
+        closing, emit_group = closing[live], emit_group[live]
+    else:
+        closing, emit_group = entering.closing, group[kept:]
+    script = Script(ops, kept, group, groups, done[closing], emit_group)
+    engine = SlotEngine(lambda: script, kept_slots(elements, held))
+    columns = aggregate_columns(query.aggregates, elements.values, engine)
+    # The last event of a group represents it.
+    shown = engine.last("", Values(pa.array(np.arange(elements.rows)))).to_numpy() if query.per_group else new
+    until = np.concatenate([elements.kept_ints(UNTIL), entering.until])
+    stay = np.flatnonzero(leave == count)
+    further = {UNTIL: until[stay], **{name: slots[stay] for name, slots in engine.slots.items()}}
+    place = [p[closing] for p in closings.place]
+    return elements.table(names, stay, further), query.rows(place, closings.moment[closing], elements, shown, columns)
+
+
+def _closings_of_time(times: Ints, key: Ints, keys: int, order: Sequence[str]) -> tuple[_Closings, Ints]:
+    """The closings at some times, for some groups of the window; and the number of the closing of each time. Those of
+    one moment are in the order in which the groups appeared."""
+    distinct, number = np.unique(np.stack([times, key], axis=1), axis=0, return_inverse=True)
+    time, nothing = distinct[:, 0], np.zeros(len(distinct), np.int64)
+    place = [time, nothing + TIMER, *(nothing for _ in order)]
+    return _Closings(distinct[:, 1], keys, time, place), number.reshape(-1)
+
+
+def _next_of_key(key: Ints, keys: int) -> tuple[Ints, Ints]:
+    """The first closing of each key, and after each closing the next of its key; the number of closings if none."""
+    count = key.size
+    order = np.argsort(key, kind="stable")
+    following = np.full(count, count, np.int64)
+    same = key[order[:-1]] == key[order[1:]]
+    following[order[:-1][same]] = order[1:][same]
+    first = np.full(keys, count, np.int64)
+    first[key[order[::-1]]] = order[::-1]
+    return first, following

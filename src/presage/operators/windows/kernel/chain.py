@@ -1,7 +1,7 @@
-"""Members of two or more items of FROM with their lifetimes in, tuples of members that live together out.
+"""A left-deep chain of two-way joins over lifetimes: tuples of members of several items that live together.
 
-A left-deep chain of two-way joins over lifetimes: a tuple of the first k items enters with its last member and leaves
-with its first. Items are taken in an order in which each is linked to one before it, where the links allow that.
+A tuple of the first k items enters with its last member and leaves with its first. The order of the items links each to
+one before it, where the links allow that.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def link_codes(link: Link, left: pa.Table, right: pa.Table) -> LinkCodes:
 
 
 def chain_order(items: int, links: Sequence[Link], static: Sequence[bool]) -> tuple[int, ...]:
-    """The order in which items join: a stream first (relations alone make no tuple), then linked ones before others."""
+    """The order in which items join: a stream first (relations alone make no tuple), linked items before others."""
 
     def linked(item: int, others: Sequence[int]) -> bool:
         return any(
@@ -93,7 +93,7 @@ def join_members(
     tuples = _singles(order[0], members[order[0]], last)
     for at, item in enumerate(order[1:], start=1):
         more = _singles(item, members[item], last)
-        # Old tuples of the first items may be completed by a new event of a later one.
+        # A new event of a later item may complete old tuples of the first items.
         old = ALL_OLD if at < len(order) - 1 else LEAVING_OLD if changelog else SKIP_OLD
         left_key, right_key, keys = _keys(tuples, item, more.rows[item], codes)
         i, j = find_pairs(

@@ -1,9 +1,9 @@
-"""Tuples of a join that enter and leave come in, rows with aggregates over the live ones go out.
+"""The kernel of aggregates over the live tuples of a join.
 
-Input rows carry CHANGE; a step is all rows with equal TIME, SEQ and order columns. After all changes of a step: one row
-for each tuple that entered in it, or under GROUP BY one for each group that got one. Leaving is silent. A row has the
-ORDINAL of its tuple, or of the first one of its group in the step: unlike a count of the rows it is the same however
-groups are spread over partitions. State: the live tuples and their slots.
+Input rows carry CHANGE; a step is all rows with equal TIME, SEQ and order columns. After all changes of a step it emits
+one row for each tuple that entered, or under GROUP BY one for each group that a tuple entered. Leaving tuples emit
+nothing. A row has the ORDINAL of its tuple, or of the first one of its group in the step: unlike a count of the rows it
+does not depend on how groups are spread over partitions. State: the live tuples and their slots.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from presage.arrays.jit import Ints
 from presage.arrays.rows import changes
 from presage.errors import error
 from presage.model.operator_state import State
-from presage.operators.windows.kernel.formulas import evaluate
+from presage.operators.windows.kernel.engine import aggregate_columns
 from presage.operators.windows.kernel.script import Script, changelog_ops
-from presage.operators.windows.kernel.slotting import SLOT, Slotting
+from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, SEQ, TIME, Aggregate
 
 NAME = "changelog_aggregate"
@@ -29,7 +29,7 @@ NAME = "changelog_aggregate"
 
 @dataclass(frozen=True)
 class ChangelogAggregateKernel:
-    """Aggregates over the live tuples; by its `identity` columns a leaving tuple names the one that entered."""
+    """Aggregates over the live tuples. A tuple leaves that has the same `identity` columns as the one that entered."""
 
     group_by: tuple[str, ...]
     grouped: bool
@@ -42,7 +42,7 @@ class ChangelogAggregateKernel:
         return State(NAME)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """`clock` and `end` change nothing: all that happens is in the rows, and steps come whole."""
+        """`clock` and `end` change nothing: all changes are rows, and a step is never cut."""
         live = state.tables.get("live")
         change = ints(events, CHANGE)
         entering = np.flatnonzero(change > 0)
@@ -56,19 +56,16 @@ class ChangelogAggregateKernel:
         place = [ints(events, name) for name in (TIME, SEQ, *self.order)]
         step = np.cumsum(changes(place, change.size)) - 1
         first, emitting = self._emitting(step[entering], group[kept:], groups)
-        # A row is due after the last change of its step.
+        # A row is emitted after the last change of its step.
         upto = kept + last_of(step, int(step[-1]) + 1 if step.size else 0)[step[entering[emitting]]] + 1
-        slotting = Slotting(
+        engine = SlotEngine(
             lambda: Script(ops, kept, group, groups, upto, group[kept + emitting]),
-            {name: universe.kept_ints(name) for name in (live.column_names if live else ()) if name.startswith(SLOT)},
+            kept_slots(universe, live),
         )
-        columns = [
-            evaluate(a, f"#{j}", None if a.column is None else universe.values(a.column), slotting)
-            for j, a in enumerate(self.aggregates)
-        ]
+        columns = aggregate_columns(self.aggregates, universe.values, engine)
         stay = _staying(ops, universe.rows)
         names = [*self.group_by, *self.identity, *(a.column for a in self.aggregates if a.column is not None)]
-        after = universe.table(names, stay, {name: slots[stay] for name, slots in slotting.slots.items()})
+        after = universe.table(names, stay, {name: slots[stay] for name, slots in engine.slots.items()})
 
         rows = entering[emitting]
         at = [p[rows] for p in place]
@@ -81,7 +78,7 @@ class ChangelogAggregateKernel:
         return State(NAME, {"live": after}), table
 
     def _emitting(self, step: Ints, group: Ints, groups: int) -> tuple[Ints, Ints]:
-        """For each row, in their order: the entering tuple that gives its place, and the one that it stands for."""
+        """For each row, in order: the entering tuple that gives its place, and the one that it represents."""
         if not self.grouped:
             return np.arange(step.size), np.arange(step.size)
         pair, pairs = paired(step, group, groups)

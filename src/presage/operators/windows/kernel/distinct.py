@@ -1,7 +1,7 @@
-"""Result rows in, those out that no earlier row equals: SELECT DISTINCT over a whole result stream.
+"""The kernel of SELECT DISTINCT over a whole result stream: rows that equal no earlier row.
 
-Equal as SQL groups are (see `equality`): null equals null, arrays, structs and maps by their content. State: the
-values seen, one row each; it grows for ever.
+Rows are equal as in SQL's GROUP BY (see `equality`): null equals null; arrays, structs and maps are equal by content.
+State: the values so far, one row each; it grows for ever.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KERNEL = "distinct"
 
 @dataclass(frozen=True)
 class DistinctKernel:
-    """A row passes when no earlier row has equal `by` columns. Columns out: TIME, SEQ, order, columns."""
+    """A row passes when no earlier row has equal `by` columns. It emits TIME, SEQ, order, columns."""
 
     by: tuple[str, ...]
     columns: tuple[str, ...]
@@ -31,7 +31,7 @@ class DistinctKernel:
         return State(KERNEL)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        # TIME is kept too, so that the state has a row even when `by` has no column.
+        # With TIME, so that the state has a row even when `by` has no column.
         names = tuple(dict.fromkeys((TIME, *self.by)))
         rows = append_rows(state.tables.get("seen"), events.select(names))
         carried = rows.num_rows - events.num_rows

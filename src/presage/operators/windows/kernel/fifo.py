@@ -1,4 +1,4 @@
-"""Rows and their places by group come in, aggregates over each new row's window go out: events leave as they came.
+"""Aggregates over each new row's window, where events leave in order of arrival.
 
 Row i stands at place `rank[i]` when the rows are sorted by group, those of one group in order of arrival. Group g has
 the places [start[g], start[g + 1]); those before `fresh[g]` are kept from earlier steps and emit nothing. The window of
@@ -13,21 +13,49 @@ Cost: each row is added at most twice.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple, TypeVar
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.operators.windows.kernel.spread import merged
+import numpy as np
+import numpy.typing as npt
+
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined, inlined_always
+from presage.operators.windows.kernel.fold import merged_spread
+
+S = TypeVar("S", np.int64, np.float64)
+
+
+class Runs(NamedTuple):
+    """The groups as runs of places. The first `kept` rows are those of the state."""
+
+    rank: Ints
+    head: Ints
+    start: Ints
+    fresh: Ints
+    split: Ints
+    kept: int
+
+
+@inlined_always
+def _by_place(values: npt.NDArray[S], rank: Ints) -> npt.NDArray[S]:
+    placed = np.empty(rank.size, values.dtype)
+    for i in range(rank.size):
+        placed[rank[i]] = values[i]
+    return placed
+
+
+@inlined_always
+def _of_new_rows(placed: npt.NDArray[S], rank: Ints, kept: int) -> npt.NDArray[S]:
+    out = np.empty(rank.size - kept, placed.dtype)
+    for i in range(kept, rank.size):
+        out[i - kept] = placed[rank[i]]
+    return out
 
 
 @compiled
 def fifo_heads(place: Ints, gone: Ints, rank: Ints, start: Ints, fresh: Ints, split: Ints) -> tuple[Ints, Ints]:
     """Head of each place's window, and each group's `split` at the end. When row i comes, its group's rows up to the
     place `gone[i]` have left."""
-    own = np.empty(rank.size, np.int64)
-    left = np.empty(rank.size, np.int64)
-    for i in range(rank.size):
-        own[rank[i]] = place[i]
-        left[rank[i]] = gone[i]
+    own, left = _by_place(place, rank), _by_place(gone, rank)
     head = np.empty(rank.size, np.int64)
     ends = split.copy()
     for g in range(fresh.size):
@@ -46,7 +74,8 @@ def fifo_heads(place: Ints, gone: Ints, rank: Ints, start: Ints, fresh: Ints, sp
 
 
 @compiled
-def fifo_count(rank: Ints, head: Ints, kept: int) -> Ints:
+def fifo_count(runs: Runs) -> Ints:
+    rank, head, kept = runs.rank, runs.head, runs.kept
     out = np.empty(rank.size - kept, np.int64)
     for i in range(kept, rank.size):
         out[i - kept] = rank[i] + 1 - head[rank[i]]
@@ -54,8 +83,9 @@ def fifo_count(rank: Ints, head: Ints, kept: int) -> Ints:
 
 
 @compiled
-def fifo_total(values: Ints, rank: Ints, head: Ints, kept: int) -> Ints:
+def fifo_total(runs: Runs, values: Ints) -> Ints:
     """Integers add up exactly, so a difference of two running sums is the window's sum."""
+    rank, head, kept = runs.rank, runs.head, runs.kept
     upto = np.empty(rank.size + 1, np.int64)
     upto[0] = 0
     for i in range(rank.size):
@@ -69,10 +99,9 @@ def fifo_total(values: Ints, rank: Ints, head: Ints, kept: int) -> Ints:
 
 
 @compiled
-def fifo_sum(values: Floats, rank: Ints, head: Ints, start: Ints, fresh: Ints, split: Ints, kept: int) -> Floats:
-    own = np.empty(rank.size, np.float64)
-    for i in range(rank.size):
-        own[rank[i]] = values[i]
+def fifo_sum(runs: Runs, values: Floats) -> Floats:
+    rank, head, start, fresh, split, kept = runs
+    own = _by_place(values, rank)
     front = np.empty(rank.size, np.float64)
     sums = np.empty(rank.size, np.float64)
     for g in range(fresh.size):
@@ -96,21 +125,17 @@ def fifo_sum(values: Floats, rank: Ints, head: Ints, start: Ints, fresh: Ints, s
             else:
                 back += own[k]
                 sums[k] = front[head[k]] + back
-    out = np.empty(rank.size - kept, np.float64)
-    for i in range(kept, rank.size):
-        out[i - kept] = sums[rank[i]]
-    return out
+    return _of_new_rows(sums, rank, kept)
 
 
 @compiled
-def fifo_least(keys: Ints, rank: Ints, head: Ints, start: Ints, fresh: Ints, kept: int) -> Ints:
+def fifo_least(runs: Runs, keys: Ints) -> Ints:
     """A queue of the places that can still become the least: each enters and leaves it once."""
-    own = np.empty(rank.size, np.int64)
-    for i in range(rank.size):
-        own[rank[i]] = keys[i]
+    rank, head, start = runs.rank, runs.head, runs.start
+    own = _by_place(keys, rank)
     queue = np.empty(rank.size, np.int64)
     least = np.empty(rank.size, np.int64)
-    for g in range(fresh.size):
+    for g in range(start.size - 1):
         first = start[g]
         last = first
         for k in range(start[g], start[g + 1]):
@@ -121,10 +146,7 @@ def fifo_least(keys: Ints, rank: Ints, head: Ints, start: Ints, fresh: Ints, kep
             while queue[first] < head[k]:
                 first += 1
             least[k] = own[queue[first]]
-    out = np.empty(rank.size - kept, np.int64)
-    for i in range(kept, rank.size):
-        out[i - kept] = least[rank[i]]
-    return out
+    return _of_new_rows(least, rank, runs.kept)
 
 
 @inlined
@@ -134,8 +156,8 @@ def _stacked(
     """Fill the front with the places [low, high); the last entry is the sum over all of them."""
     n, mean, m2 = 0, 0.0, 0.0
     for k in range(high - 1, low - 1, -1):
-        # x - x is 0, or NaN for what is not finite: then the spread is not defined while x is in the window.
-        n, mean, m2 = merged(counted[k], own[k], own[k] - own[k], n, mean, m2)
+        # x - x is 0, or NaN for an x that is not finite: then the spread is not defined while x is in the window.
+        n, mean, m2 = merged_spread(counted[k], own[k], own[k] - own[k], n, mean, m2)
         front_n[k] = n
         front_mean[k] = mean
         front_m2[k] = m2
@@ -143,14 +165,11 @@ def _stacked(
 
 
 @compiled
-def fifo_spread(
-    values: Floats, valid: Bools, rank: Ints, head: Ints, start: Ints, fresh: Ints, split: Ints, kept: int
-) -> tuple[Ints, Floats]:
+def fifo_spread(runs: Runs, values: Floats, valid: Bools) -> tuple[Ints, Floats]:
     """Count and sum of squared distances from the mean, by two stacks as in `fifo_sum`."""
-    own = np.empty(rank.size, np.float64)
-    counted = np.empty(rank.size, np.int64)
+    rank, head, start, fresh, split, kept = runs
+    own, counted = _by_place(values, rank), np.empty(rank.size, np.int64)
     for i in range(rank.size):
-        own[rank[i]] = values[i]
         counted[rank[i]] = 1 if valid[i] else 0
     front_n = np.empty(rank.size, np.int64)
     front_mean = np.empty(rank.size, np.float64)
@@ -162,7 +181,7 @@ def fifo_spread(
         _stacked(start[g], edge, own, counted, front_n, front_mean, front_m2)
         n, mean, m2 = 0, 0.0, 0.0
         for k in range(edge, fresh[g]):
-            n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
+            n, mean, m2 = merged_spread(n, mean, m2, counted[k], own[k], own[k] - own[k])
         for k in range(fresh[g], start[g + 1]):
             h = head[k]
             if h >= edge:
@@ -170,34 +189,26 @@ def fifo_spread(
                 n, mean, m2 = 0, 0.0, 0.0
                 all_n[k], _, all_m2[k] = _stacked(h, edge, own, counted, front_n, front_mean, front_m2)
             else:
-                n, mean, m2 = merged(n, mean, m2, counted[k], own[k], own[k] - own[k])
-                all_n[k], _, all_m2[k] = merged(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
-    out_n = np.empty(rank.size - kept, np.int64)
-    out_m2 = np.empty(rank.size - kept, np.float64)
-    for i in range(kept, rank.size):
-        out_n[i - kept] = all_n[rank[i]]
-        out_m2[i - kept] = all_m2[rank[i]]
-    return out_n, out_m2
+                n, mean, m2 = merged_spread(n, mean, m2, counted[k], own[k], own[k] - own[k])
+                all_n[k], _, all_m2[k] = merged_spread(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
+    return _of_new_rows(all_n, rank, kept), _of_new_rows(all_m2, rank, kept)
 
 
 @compiled
-def fifo_first(rank: Ints, head: Ints, kept: int) -> Ints:
+def fifo_first(runs: Runs) -> Ints:
     """Row number of the oldest event in each new row's window."""
-    order = np.empty(rank.size, np.int64)
-    for i in range(rank.size):
-        order[rank[i]] = i
-    out = np.empty(rank.size - kept, np.int64)
-    for i in range(kept, rank.size):
-        out[i - kept] = order[head[rank[i]]]
+    order = _by_place(np.arange(runs.rank.size), runs.rank)
+    out = _of_new_rows(runs.head, runs.rank, runs.kept)
+    for i in range(out.size):
+        out[i] = order[out[i]]
     return out
 
 
 @compiled
-def fifo_lists(rank: Ints, head: Ints, kept: int, offsets: Ints) -> Ints:
+def fifo_lists(runs: Runs, offsets: Ints) -> Ints:
     """Row numbers of the events in each new row's window, one list after the other."""
-    order = np.empty(rank.size, np.int64)
-    for i in range(rank.size):
-        order[rank[i]] = i
+    rank, head, kept = runs.rank, runs.head, runs.kept
+    order = _by_place(np.arange(rank.size), rank)
     out = np.empty(offsets[-1], np.int64)
     for i in range(kept, rank.size):
         first = head[rank[i]]

@@ -1,34 +1,39 @@
-"""Rows with codes come in, what their code has added up so far goes out after each row: windows that nothing leaves.
+"""Running aggregates of each code: windows that nothing leaves.
 
-Every loop is one pass in order of arrival, O(rows), and starts from the accumulators of the step before, so that the
-additions are the same ones however the input is cut. Returns the running values and the accumulators at the end.
+Every loop is one pass in order of arrival, O(rows). It starts from the accumulators of the step before, so that the
+additions are the same however the input is cut, and returns the running values and the accumulators at the end.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TypeVar
 
-from presage.arrays.jit import Bools, Floats, Ints, compiled
+import numpy as np
+import numpy.typing as npt
+
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
+
+S = TypeVar("S", np.int64, np.float64)
+
+
+@inlined
+def _added(codes: Ints, values: npt.NDArray[S], start: npt.NDArray[S]) -> tuple[npt.NDArray[S], npt.NDArray[S]]:
+    total = start.copy()
+    out = np.empty(codes.size, values.dtype)
+    for i in range(codes.size):
+        total[codes[i]] += values[i]
+        out[i] = total[codes[i]]
+    return out, total
 
 
 @compiled
 def fold_total(codes: Ints, values: Ints, start: Ints) -> tuple[Ints, Ints]:
-    total = start.copy()
-    out = np.empty(codes.size, np.int64)
-    for i in range(codes.size):
-        total[codes[i]] += values[i]
-        out[i] = total[codes[i]]
-    return out, total
+    return _added(codes, values, start)
 
 
 @compiled
 def fold_sum(codes: Ints, values: Floats, start: Floats) -> tuple[Floats, Floats]:
-    total = start.copy()
-    out = np.empty(codes.size, np.float64)
-    for i in range(codes.size):
-        total[codes[i]] += values[i]
-        out[i] = total[codes[i]]
-    return out, total
+    return _added(codes, values, start)
 
 
 @compiled
@@ -60,3 +65,15 @@ def fold_spread(
             m2[g] += delta * (values[i] - mean[g])
         out[i] = m2[g]
     return out, n, mean, m2
+
+
+@inlined
+def merged_spread(n: int, mean: float, m2: float, n2: int, mean2: float, m22: float) -> tuple[int, float, float]:
+    """Count, mean and squared distances of two sets together, after Chan, Golub and LeVeque; exact if one is empty."""
+    if n == 0:
+        return n2, mean2, m22
+    if n2 == 0:
+        return n, mean, m2
+    both = n + n2
+    delta = mean2 - mean
+    return both, mean + delta * (n2 / both), m2 + m22 + delta * delta * (n / both * n2)

@@ -1,10 +1,10 @@
-"""Events of several items of FROM, each under its window, in; joined tuples out, in canonical order.
+"""The kernel of window joins: tuples of events of several items of FROM, each under its window.
 
-A tuple has one member of each item. It is made at the step at which its last member enters its window, if then all
-are live, and is gone when the first of them leaves. A step emits its tuples in the arrival order of their members,
-item by item in the order of FROM; with a changelog, tuples that the step ends come first. The state holds the events
-that are live or wait for their batch, no more: the cost of a call is linear in these, its new events and its tuples
-(with three or more items also in the live tuples of the first ones).
+A tuple has one member of each item. It enters at the step at which its last member enters its window, if all are live
+then, and leaves with the first of them. A step emits its tuples in the arrival order of their members, item by item in
+the order of FROM; with a changelog, the tuples that leave come first. State: only the events that are live or wait for
+their batch. The cost of a call is linear in these, its new events and its tuples (with three or more items also in the
+live tuples of the first ones).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from presage.operators.windows.window_types import TIME_BATCH
 __all__ = ["JoinKernel", "JoinSource", "Link"]
 
 KERNEL = "join"
-ORIGIN = "_origin"  # state of time_batch: the first time of each groupwin value, from which its intervals are counted
+ORIGIN = "_origin"  # state of TIME_BATCH: the first time of each groupwin value, from which its intervals are counted
 
 
 @dataclass(frozen=True)
 class JoinSource:
-    """One item of FROM. `static` is a relation: there from before the beginning, and nothing it does makes a row."""
+    """One item of FROM. `static` is a relation: its rows live from the beginning, and never complete a tuple."""
 
     window: Window
     columns: tuple[str, ...]
@@ -51,7 +51,7 @@ class JoinSource:
 
 @dataclass(frozen=True)
 class _Source:
-    """What one call knows of an item: its rows (carried ones first) and when they live."""
+    """The rows of an item in one call, those of the state first, and their lifetimes."""
 
     rows: pa.Table
     life: Lifetimes
@@ -79,11 +79,11 @@ class JoinKernel:
         return State(KERNEL, {}, {"clock": int(EARLIER)})
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """Take `events` and let time pass to `clock`. The end of input fires no timer, so `end` changes nothing.
+        """One step up to `clock`, the watermark. The end of input fires no timer, so `end` changes nothing.
 
-        The rows of one event, seen by several items, come in one call. Columns out: TIME, SEQ, order, ORDINAL, CHANGE
-        (with a changelog), the columns of all sources, and the identity of each member i: `_t{i}`, `_seq{i}`
-        and `_o{i}_{order}`, or `_row{i}` of a relation.
+        The rows of one event, for several items, are in one call. Emits TIME, SEQ, order, ORDINAL, CHANGE (with a
+        changelog), the columns of all sources, and the identity of each member i: `_t{i}`, `_seq{i}` and
+        `_o{i}_{order}`, or `_row{i}` of a relation.
         """
         clock = min(max(clock, state.numbers["clock"]), int(NEVER) - 1)
         index = event_index(events, self.order)
@@ -101,7 +101,7 @@ class JoinKernel:
         carried = self._carry(sources, members, steps.last)
         return State(KERNEL, carried, {"clock": clock}), self._rows(tuples, tables, steps)
 
-    # -- what arrives -------------------------------------------------------------------------------
+    # -- arriving events ----------------------------------------------------------------------------
 
     def _arrivals(self, i: int, state: State, events: pa.Table, index: Ints) -> _Source:
         window = self.sources[i].window
@@ -151,7 +151,7 @@ class JoinKernel:
         assert static is not None
         return static.select(self._kept_columns(i))
 
-    # -- what meets ---------------------------------------------------------------------------------
+    # -- members of tuples --------------------------------------------------------------------------
 
     def _members(
         self, i: int, source: _Source | None, table: pa.Table, codes: list[LinkCodes], steps: Steps
@@ -160,7 +160,7 @@ class JoinKernel:
         if source is not None:
             takes_part = bools_of(table, PASS).copy()
         for code in codes:
-            # A null key meets nothing, so its row takes no part at all.
+            # A null key equals nothing, so its row takes no part.
             if code.link.left == i:
                 takes_part &= code.left >= 0
             if code.link.right == i:
@@ -183,7 +183,7 @@ class JoinKernel:
                 tables[f"origin{i}"] = source.origins
         return tables
 
-    # -- what goes out ------------------------------------------------------------------------------
+    # -- emitted rows -------------------------------------------------------------------------------
 
     def _rows(self, tuples: Tuples, tables: list[pa.Table], steps: Steps) -> pa.Table:
         made = np.flatnonzero(tuples.enter > BEFORE)
@@ -211,7 +211,7 @@ class JoinKernel:
             taken = take_rows(tables[i].select(names), rows)
             columns.update((name, taken[name]) for name in source.columns)
             if source.static is None:
-                # Events that timers made are told apart by their time, not by their arrival.
+                # Events that timers emitted differ in time, not in arrival.
                 identity[f"_t{i}"] = taken[TIME]
                 identity[f"_seq{i}"] = taken[SEQ]
                 identity.update((f"_o{i}_{name}", taken[name]) for name in self.order)
@@ -219,7 +219,7 @@ class JoinKernel:
 
 
 def _canonical_places(keys: Ints, members: list[Ints]) -> Ints | None:
-    """The order by (key, members in the order of FROM); None if the rows have it already, as most do."""
+    """The order by (key, members in the order of FROM); None if the rows are in that order, as most are."""
     tied, sorted_already = np.ones(max(len(keys) - 1, 0), np.bool_), True
     for values in (keys, *members):
         if np.any(tied & (values[1:] < values[:-1])):

@@ -1,11 +1,10 @@
-"""Rows of one item of FROM in arrival order in, the steps at which each enters and leaves its window out.
+"""Lifetimes of the rows of one item of FROM: the steps at which each enters and leaves its window.
 
-Meaning (EPL): time(d) leaves by a timer at t+d; length(n) when the n-th later event of the same groupwin value
-arrives; unique when the next event with the same value arrives; firstunique lets the first of each value in, for
-ever; lastevent leaves when the next arrives; keepall never; length_batch(n) enters when its n-th event arrives and
-leaves when the next batch closes; time_batch(d) enters by a timer at the end of its interval, counted from the
-group's first event, and leaves one interval later. Rows of the state come first: they are exactly those that have not
-left, so positions in a group can be counted anew.
+By retention: TIME leaves by a timer; COUNT when the n-th later event of the same key arrives; FIRST lets only the first
+event of each key in, for ever; FOREVER never leaves. COUNT_BATCH enters when the n-th event of its batch arrives and
+leaves when the next batch closes. TIME_BATCH enters by a timer at the end of its interval, counted from the first event
+of its key, and leaves one interval later. Rows of the state come first: they are exactly those that have not left, so
+positions in a key are counted from them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from presage.operators.windows.kernel.spec import Window
 from presage.operators.windows.kernel.steps import EARLIER, NEVER, Moments
 from presage.operators.windows.window_types import COUNT, COUNT_BATCH, FIRST, FOREVER, TIME
 
-# Ways to stay in which an event's place depends on the events around it, whether or not they pass WHERE.
+# Retentions in which an event's lifetime depends on the events around it, whether or not they pass WHERE.
 COUNTING = (COUNT, FIRST, COUNT_BATCH)
 
 
@@ -36,24 +35,24 @@ def find_lifetimes(
 ) -> Lifetimes:
     """When each row enters and leaves.
 
-    `time` and `index` (dense number of the event, -1 if from the state) of all rows, the first `carried` of them from
-    the state; `cells` are codes 0 … count-1 of the cell columns; `origins` is each cell's first time (time_batch
-    only); `clock` is where the last call ended.
+    `time` and `index` (dense number of the event, -1 if from the state) are those of all rows, the first `carried` of
+    them from the state. `cells` are codes 0 … count-1 of the window's keys, `origins` the first time of each
+    (TIME_BATCH only); `clock` is the watermark of the last call.
     """
     rows = len(time)
     arrival = Moments(np.where(np.arange(rows) < carried, EARLIER, time), index)
-    kind, way = window.type, window.type.retention
+    kind, retention = window.type, window.type.retention
     size = window.size if kind.is_sized else kind.events
-    if way == FOREVER:
+    if retention == FOREVER:
         return Lifetimes(arrival, _timers(np.full(rows, NEVER)))
-    if way == TIME:
+    if retention == TIME:
         return Lifetimes(arrival, _timers(np.where(time > NEVER - size, NEVER, kind.leaves(time, size))))
-    if way == COUNT:
+    if retention == COUNT:
         return Lifetimes(arrival, _arrivals_of(_nth_later(*grouped_order(cells, count), size), arrival))
-    if way == FIRST:
-        # The others never enter: they count as gone before the beginning, so that no state keeps them.
+    if retention == FIRST:
+        # The others never enter: they leave before the beginning, so that they are not in the state.
         return Lifetimes(arrival, _timers(np.where(first_occurrences(cells), NEVER, EARLIER)))
-    if way == COUNT_BATCH:
+    if retention == COUNT_BATCH:
         closing, next_closing = _closing_rows(*grouped_order(cells, count), size)
         return Lifetimes(_arrivals_of(closing, arrival), _arrivals_of(next_closing, arrival))
     end = kind.closes(time, origins[cells], size)
@@ -66,24 +65,24 @@ def _timers(time: Ints) -> Moments:
 
 
 def _arrivals_of(rows: Ints, arrival: Moments) -> Moments:
-    """The arrival of the row at each position; -1 is a row that has not arrived."""
-    known = rows >= 0
-    return Moments(np.where(known, arrival.time[rows], NEVER), np.where(known, arrival.index[rows], -1))
+    """The arrivals of some rows; -1 is a row that has not arrived."""
+    arrived = rows >= 0
+    return Moments(np.where(arrived, arrival.time[rows], NEVER), np.where(arrived, arrival.index[rows], -1))
 
 
 @compiled
 def _nth_later(order: Ints, starts: Ints, n: int) -> Ints:
-    """For each row the n-th later row of its cell, -1 if there is none. `order`: rows by cell, which `starts` there."""
-    found = np.full(order.size, -1, np.int64)
+    """For each row the n-th later row of its cell, -1 if there is none. `order`: rows by cell, from `starts`."""
+    later = np.full(order.size, -1, np.int64)
     for c in range(starts.size - 1):
         for p in range(starts[c], starts[c + 1] - n):
-            found[order[p]] = order[p + n]
-    return found
+            later[order[p]] = order[p + n]
+    return later
 
 
 @compiled
 def _closing_rows(order: Ints, starts: Ints, n: int) -> tuple[Ints, Ints]:
-    """For each row the row that closes its batch of n, and the one that closes the batch after it; -1 if not there."""
+    """For each row the row that closes its batch of n, and the one that closes the next batch; -1 if there is none."""
     closing = np.full(order.size, -1, np.int64)
     next_closing = np.full(order.size, -1, np.int64)
     for c in range(starts.size - 1):

@@ -1,9 +1,9 @@
-"""A state of live events and new ones in, the next state out: stepped whole, or the rows alone that an event touches.
+"""The state of a sliding window: stepped as a whole, or only the live rows that new events touch.
 
-Events of one aggregation group, and of one key of the window, have to do with each other and with nobody else. So where
-the state is large against the new events, the rows that are equal to one of these in the columns that group and key
-share are taken out and stepped, and the others stay where they lie. They are found by marks (see `key_marks`), which
-are kept from step to step and not stored. A row that has left may lie there for a while, with the place GONE.
+Events affect each other only within one aggregation group and one key of the window. If the state is large compared to
+the new events, the rows that equal one of these in the columns that group and key share are taken out and stepped; the
+others stay where they are. Rows are found by marks (see `key_marks`), which are held in memory from step to step and
+not stored. A row that has left may remain for a while, with the place GONE.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from presage.operators.windows.kernel.spec import PASS, Aggregate, Window
 
 LIVE = "live"
 GONE = EARLIEST
-# A smaller state, or one that is not so many times as large as the new events, is stepped whole.
+# A smaller state, or one that is fewer times as large as the new events, is stepped as a whole.
 LEAST_ROWS = 50_000
 LEAST_TIMES = 8
-# A larger share of the rows is sooner stepped together with those that no event touches.
+# If more than this share of the rows is touched, stepping all of them is faster.
 MOST_TOUCHED = 0.5
-# Of a smaller state it is not worth telling what changed.
-LEAST_TOLD = 512
+# Changes of a smaller state are not recorded.
+LEAST_RECORDED = 512
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Marked:
 
 @dataclass(frozen=True)
 class Sliding:
-    """Aggregates over a window that its events leave again. `partition`: see AggregateKernel."""
+    """Aggregates over a sliding window. `partition`: see AggregateKernel."""
 
     window: Window
     group_by: tuple[str, ...]
@@ -54,7 +54,7 @@ class Sliding:
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """Events that differ in one of these columns never have to do with each other."""
+        """Events that differ in one of these columns never affect each other."""
         if self.window.type.time_only:
             return self.group_by
         key = self.window.key
@@ -89,50 +89,52 @@ class Sliding:
         slid = self._slide(live if all_there else live.filter(pa.array(there)), events, clock)
         table = slid.table()
         after = State(state.kernel, {LIVE: table})
-        if live.num_rows >= LEAST_TOLD:
+        if live.num_rows >= LEAST_RECORDED:
             stayed = slid.stay[: np.searchsorted(slid.stay, slid.universe.kept_rows)]
             kept = np.zeros(live.num_rows, np.bool_)
             kept[_as_slice(stayed if all_there else np.flatnonzero(there)[stayed])] = True
-            beside = {name: None for name in table.column_names if name not in slid.names}
-            after.since = Since(weakref.ref(state), {LIVE: kept}, {LIVE: beside})
+            positions = {name: None for name in table.column_names if name not in slid.names}
+            after.since = Since(weakref.ref(state), {LIVE: kept}, {LIVE: positions})
         return after, slid
 
     def _step_touched(
         self, state: State, events: pa.Table, clock: int, rows: Ints, marked: Marked, new: Marks
     ) -> tuple[State, Slid]:
-        """`rows` are those that an event touches, `new` the marks of the events that pass WHERE."""
+        """`rows` are the touched ones, `new` the marks of the events that pass WHERE."""
         live = state.tables[LIVE]
         rows = rows[ints(live, PLACE)[rows] != GONE]
         data = live.select(kept_columns(self.window, self.group_by, self.aggregates))
-        beside = {name: _values(live, name) for name in live.column_names if name not in data.column_names}
+        positions = {name: _values(live, name) for name in live.column_names if name not in data.column_names}
         pieces = pieces_of(data)
         part = taken(pieces, data.schema, rows)
-        for name, values in beside.items():
+        for name, values in positions.items():
             part = part.append_column(name, pa.array(values[rows]))
         slid = self._slide(part, events, clock)
 
         left = np.ones(rows.size, np.bool_)
         left[slid.stay[slid.stay < rows.size]] = False
-        now = slid.beside(np.arange(rows.size))
+        now = slid.positions(np.arange(rows.size))
         now[PLACE] = np.where(left, GONE, now[PLACE])
         came = slid.stay[slid.stay >= rows.size]
-        pieces, there = thinned(pieces, self._left(live, beside[PLACE], rows[left], clock))
+        pieces, there = thinned(pieces, self._left(live, positions[PLACE], rows[left], clock))
         if came.size:
             pieces.append(_piece(slid, came - rows.size, data.schema))
         data = pa.Table.from_batches(gathered(pieces), data.schema)
-        changed = {name: there[rows] & (beside[name][rows] != values) for name, values in now.items()}
+        changed = {name: there[rows] & (positions[name][rows] != values) for name, values in now.items()}
         places = _places_after(there, rows)
-        for name, values in slid.beside(came).items():
-            beside[name] = np.concatenate([beside[name][there], values])
-            beside[name][places[changed[name]]] = now[name][changed[name]]
-        table = pa.table([data[n] if n in slid.names else pa.array(beside[n]) for n in live.column_names], live.schema)
+        for name, values in slid.positions(came).items():
+            positions[name] = np.concatenate([positions[name][there], values])
+            positions[name][places[changed[name]]] = now[name][changed[name]]
+        table = pa.table(
+            [data[n] if n in slid.names else pa.array(positions[n]) for n in live.column_names], live.schema
+        )
         after = State(state.kernel, {LIVE: table})
         after.memo = Marked(marked.by, np.concatenate([marked.marks[there], new[came - rows.size]]))
         after.since = Since(weakref.ref(state), {LIVE: there}, {LIVE: _numbered(changed, places)})
         return after, slid
 
     def _left(self, live: pa.Table, place: Ints, now: Ints, clock: int) -> Bools:
-        """Rows that have left, `now` or before. Those of a time window leave whether an event touches them or not."""
+        """Rows that have left, `now` or before. Rows of a time window leave without being touched, too."""
         if self.window.type.time_only:
             size = ints(live, self.window.sizes) if self.window.sizes else self.window.size
             return np.asarray(place <= self.window.type.place(max(clock, EARLIEST)) - size)
@@ -146,25 +148,25 @@ def _marks(table: pa.Table, by: tuple[str, ...]) -> Marks:
 
 
 def _values(table: pa.Table, name: str) -> np.ndarray:
-    """A column that is kept beside the events: of numbers, or of truth values."""
+    """A column of positions: of numbers, or of truth values."""
     return np.asarray(column(table, name).to_numpy(zero_copy_only=False))
 
 
 def _piece(slid: Slid, new: Ints, schema: pa.Schema) -> pa.RecordBatch:
-    """Some of the new rows, as the state keeps them."""
+    """Some of the new rows, as they are in the state."""
     arrays = [taken_column(slid.universe.new, field.name, new) for field in schema]
     return pa.RecordBatch.from_arrays([a.cast(f.type) for a, f in zip(arrays, schema, strict=True)], schema=schema)
 
 
 def _as_slice(rows: Ints) -> Ints | slice:
-    """Rows, given ascending, as a slice where they lie side by side, which is much cheaper: in time windows they do."""
+    """Ascending rows, as a slice if they are contiguous, which is much cheaper: in time windows they are."""
     if rows.size and rows[-1] - rows[0] == rows.size - 1:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
 
 
 def _places_after(there: Bools, rows: Ints) -> Ints:
-    """Where rows are, those that are still there, when others have gone."""
+    """The places of rows that are still there, after others are removed."""
     gone = np.flatnonzero(~there)
     if not gone.size or gone[-1] == gone.size - 1:
         return rows - gone.size

@@ -1,7 +1,7 @@
-"""A script and values come in, the two middle live values of a group go out at each row.
+"""The two middle live values of a group, at each row of a script.
 
 Each group has a Fenwick tree over the ranks of its values: O(log values of the group) for each change and each row.
-Ranks are made anew in each step; the median is a value, so no trace of them is left.
+Ranks are computed in each step and not stored: the median is a value.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def script_middle(script: Script, values: Floats, valid: Bools | None) -> tuple[
     np.cumsum(np.bincount(script.group[elements], minlength=script.groups), out=bounds[1:])
     rank = np.full(values.size, -1, np.int64)
     rank[by_rank] = np.arange(by_rank.size) - bounds[script.group[by_rank]]
-    low, high = _middle_ranks(script.ops, script.group, script.emit_at, script.emit_group, rank, bounds)
+    low, high = _middle_ranks(script, rank, bounds)
     present = low >= 0
-    # Back from the keys: equal values are equal bits then, in whichever order they were ranked.
+    # Back from the keys: equal values then have equal bits, in whichever order they were ranked.
     ranked = np.append(floats_of(keys[by_rank]), 0.0)
     return ranked[low], ranked[high], present
 
@@ -45,9 +45,8 @@ def _nth(tree: Ints, at: int, size: int, n: int) -> int:
 
 
 @compiled
-def _middle_ranks(
-    ops: Ints, group: Ints, emit_at: Ints, emit_group: Ints, rank: Ints, bounds: Ints
-) -> tuple[Ints, Ints]:
+def _middle_ranks(script: Script, rank: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
     tree = np.zeros(bounds[-1], np.int64)
     live = np.zeros(bounds.size - 1, np.int64)
     low = np.full(emit_at.size, -1, np.int64)

@@ -1,10 +1,10 @@
-"""Result rows in, the rows that OUTPUT (ALL | LAST | FIRST) EVERY d lets out.
+"""The kernel of the output rate: OUTPUT (ALL | LAST | FIRST) EVERY d.
 
 Intervals [k*d, (k+1)*d) of event time, aligned to the epoch. ALL: every row, when its interval ends. LAST: the last
 row of each group, when its interval ends. FIRST: the first row of each group in the interval, at once. The end of
-input ends the open interval; intervals without rows emit nothing. Where an end of input has itself made rows of that
-interval, its rows are rows of that end. State: rows of the open interval (ALL), one for each of its groups (LAST,
-FIRST).
+input ends the open interval; intervals without rows emit nothing. If the end of input has itself emitted rows of that
+interval, the rows of the interval are marked as rows of the end. State: rows of the open interval (ALL), one for each
+of its groups (LAST, FIRST).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from presage.operators.windows.kernel.spec import ENDED, SEQ, TIME, TIMER
 
 KERNEL = "output"
 BEFORE = -(2**63)
-OVER = "over"  # the last interval in which a row of an end stands
+OVER = "over"  # the last interval with a row of the end of input
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class OutputKernel:
         return State(KERNEL)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """Columns out: TIME, SEQ, order, `ordinal`, columns. A row that waited has its interval's end as TIME.
+        """Emits TIME, SEQ, order, `ordinal`, columns. A row that waited has the end of its interval as TIME.
 
-        An interval that the end of input cuts short, with rows of an end in it, has the time of its last row: nothing
-        lies after that, a bound of the query above all.
+        An interval that the end of input cuts short, with rows of the end in it, has the time of its last row: a bound
+        of the query may lie before the end of the interval.
         """
         if self.mode == "first":
             return self._step_first(state, events, clock)
@@ -62,7 +62,7 @@ class OutputKernel:
         if self.mode == "last":
             places = np.flatnonzero(self._firsts(rows, interval, backwards=True))
             rows, time, interval = take_rows(rows, places), time[places], interval[places]
-        # Rows come in order of time: those of ended intervals stand in front.
+        # Rows are in order of time: those of ended intervals come first.
         past = int(np.searchsorted((interval + 1) * self.every, clock, "right"))
         ended = rows.num_rows if end else past
         out, interval = rows.slice(0, ended), interval[:ended]
@@ -77,9 +77,9 @@ class OutputKernel:
         return after, self._emit(place, changes([interval], ended), out)
 
     def _ended(self, events: pa.Table) -> int:
-        """The last interval in which there is a row of an end."""
-        found = ints(events, TIME)[ints(events, SEQ) == ENDED]
-        return int(found[-1]) // self.every if len(found) else BEFORE
+        """The last interval with a row of the end of input."""
+        times = ints(events, TIME)[ints(events, SEQ) == ENDED]
+        return int(times[-1]) // self.every if len(times) else BEFORE
 
     def _step_first(self, state: State, events: pa.Table, clock: int) -> tuple[State, pa.Table]:
         names = tuple(dict.fromkeys((TIME, *self.group_by)))

@@ -1,13 +1,13 @@
-"""Two lists of items with lifetimes and keys in, all pairs of equal key that are alive together out.
+"""Pairs of items with equal keys that are alive at the same time.
 
-An item lives from rank `enter` (included) to rank `leave` (excluded). Items come and go in order of rank; the live
-ones of each key are a doubly linked list, oldest first, so an item that enters meets exactly its partners: time and
-memory are linear in items + pairs + keys. All arrays are int64.
+An item lives from rank `enter` (included) to rank `leave` (excluded). Items enter and leave in order of rank. The live
+items of each key and side are a doubly linked list, oldest first, so an item that enters meets exactly its partners:
+time and memory are linear in items + pairs + keys. All arrays are int64.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,18 +20,15 @@ from presage.operators.windows.kernel.steps import BEFORE
 SKIP_OLD = 0
 ALL_OLD = 1
 LEAVING_OLD = 2  # only those that end in this call
-
-
 # Pairs of one step, whose two columns then take 2 GB.
 MOST_PAIRS = 1 << 27
 
 
 class PairsLimitError(Exception):
-    """Out of the loop, where no message can be made."""
+    """Raised inside the loop, where no message can be formatted."""
 
 
-@dataclass(frozen=True)
-class Items:
+class Items(NamedTuple):
     """Items in arrival order: ranks between which they live (enter < leave, enter < last), keys 0 … keys-1."""
 
     enter: Ints
@@ -42,27 +39,11 @@ class Items:
 def find_pairs(left: Items, right: Items, keys: int, last: int, old: int, most: int = MOST_PAIRS) -> tuple[Ints, Ints]:
     """Positions (in left, in right) of the pairs alive together at some rank below `last`.
 
-    Pairs whose later item enters at the same rank stand together; ranks ascend, but for the old pairs of LEAVING_OLD.
+    Pairs whose later item enters at the same rank are adjacent; ranks ascend, except for the old pairs of LEAVING_OLD.
     """
-    l_in, l_out = _order(left.enter, last), _order(left.leave, last)
-    r_in, r_out = _order(right.enter, last), _order(right.leave, last)
+    both = Items(*map(np.concatenate, zip(right, left, strict=True)))
     try:
-        return _pairs(
-            left.enter,
-            left.leave,
-            left.key,
-            l_in,
-            l_out,
-            right.enter,
-            right.leave,
-            right.key,
-            r_in,
-            r_out,
-            keys,
-            last,
-            old,
-            most,
-        )
+        return _pairs(both, len(right.key), keys, last, old, most)
     except PairsLimitError:
         raise error(
             "LIMIT",
@@ -73,7 +54,7 @@ def find_pairs(left: Items, right: Items, keys: int, last: int, old: int, most: 
         ) from None
 
 
-@compiled
+@inlined
 def _order(ranks: Ints, last: int) -> Ints:
     """Positions by ascending rank, ties in order (counting sort, unless they are sorted already)."""
     n = len(ranks)
@@ -130,91 +111,68 @@ def _wider(array: Ints, most: int) -> Ints:
 
 
 @compiled
-def _pairs(
-    l_enter: Ints,
-    l_leave: Ints,
-    l_key: Ints,
-    l_in: Ints,
-    l_out: Ints,
-    r_enter: Ints,
-    r_leave: Ints,
-    r_key: Ints,
-    r_in: Ints,
-    r_out: Ints,
-    keys: int,
-    last: int,
-    old: int,
-    most: int,
-) -> tuple[Ints, Ints]:
-    l_head, l_tail = np.full(keys, -1, np.int64), np.full(keys, -1, np.int64)
-    r_head, r_tail = np.full(keys, -1, np.int64), np.full(keys, -1, np.int64)
-    l_after, l_before = np.empty(len(l_key), np.int64), np.empty(len(l_key), np.int64)
-    r_after, r_before = np.empty(len(r_key), np.int64), np.empty(len(r_key), np.int64)
-    capacity = max(16, len(l_key) + len(r_key))
-    left, right = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    n = 0
-    a, b, p, q = 0, 0, 0, 0
+def _pairs(items: Items, split: int, keys: int, last: int, old: int, most: int) -> tuple[Ints, Ints]:
+    """The first `split` items are those of the right side.
+
+    Of one step the right side enters first. Then an item of the left side meets the right one of its own step last,
+    which is the order by (left, right) of a self-join.
+    """
+    enter, leave, key = items
+    entering = np.concatenate((_order(enter[:split], last), split + _order(enter[split:], last)))
+    leaving = np.concatenate((_order(leave[:split], last), split + _order(leave[split:], last)))
+    # Lists of the right side, then those of the left side.
+    head, tail = np.full(2 * keys, -1, np.int64), np.full(2 * keys, -1, np.int64)
+    after, before = np.empty(len(key), np.int64), np.empty(len(key), np.int64)
+    capacity = max(16, len(key))
+    one, other = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    n, at_right, at_left = 0, 0, split
+    # By side: the next item to leave, and the end of its items.
+    next_leaving, ends = np.array([split, 0]), np.array([len(key), split])
     while True:
-        # The next item to enter; `last` when there is none: then only leavings remain.
-        l_next = l_enter[l_in[a]] if a < len(l_in) else last
-        r_next = r_enter[r_in[b]] if b < len(r_in) else last
-        now = min(l_next, r_next)
+        # The next item to enter; `last` when there is none: then only leaving items remain.
+        right_next = enter[entering[at_right]] if at_right < split else last
+        left_next = enter[entering[at_left]] if at_left < len(entering) else last
+        now = min(left_next, right_next)
+        # Items leave before others enter in the same step.
         until = min(now, last - 1)
-        # Leavings come before enterings of the same step.
-        while p < len(l_out) and l_leave[l_out[p]] <= until:
-            x = l_out[p]
-            p += 1
-            k = l_key[x]
-            _unlink(x, k, l_head, l_tail, l_after, l_before)
-            if old == LEAVING_OLD and l_enter[x] == BEFORE:
-                y = r_head[k]
-                while y >= 0 and r_enter[y] == BEFORE:
-                    if n == len(left):
-                        left, right = _wider(left, most), _wider(right, most)
-                    left[n], right[n] = x, y
-                    n += 1
-                    y = r_after[y]
-        while q < len(r_out) and r_leave[r_out[q]] <= until:
-            y = r_out[q]
-            q += 1
-            k = r_key[y]
-            _unlink(y, k, r_head, r_tail, r_after, r_before)
-            if old == LEAVING_OLD and r_enter[y] == BEFORE:
-                x = l_head[k]
-                while x >= 0 and l_enter[x] == BEFORE:
-                    if n == len(left):
-                        left, right = _wider(left, most), _wider(right, most)
-                    left[n], right[n] = x, y
-                    n += 1
-                    x = l_after[x]
+        for side in range(2):
+            at, end = next_leaving[side], ends[side]
+            while at < end and leave[leaving[at]] <= until:
+                x = leaving[at]
+                at += 1
+                own, partners = (key[x], keys + key[x]) if x < split else (keys + key[x], key[x])
+                _unlink(x, own, head, tail, after, before)
+                if old == LEAVING_OLD and enter[x] == BEFORE:
+                    y = head[partners]
+                    while y >= 0 and enter[y] == BEFORE:
+                        if n == len(one):
+                            one, other = _wider(one, most), _wider(other, most)
+                        one[n], other[n] = x, y
+                        n += 1
+                        y = after[y]
+            next_leaving[side] = at
         if now >= last:
-            return left[:n], right[:n]
-        meet = now != BEFORE or old == ALL_OLD
-        # The right side first: then an item of the left side meets the right one of its own step last, which is the
-        # order by (left, right) of a self-join.
-        if r_next == now:
-            y = r_in[b]
-            b += 1
-            k = r_key[y]
-            if meet:
-                x = l_head[k]
-                while x >= 0:
-                    if n == len(left):
-                        left, right = _wider(left, most), _wider(right, most)
-                    left[n], right[n] = x, y
-                    n += 1
-                    x = l_after[x]
-            _append(y, k, r_head, r_tail, r_after, r_before)
+            break
+        if right_next == now:
+            x = entering[at_right]
+            at_right += 1
+            own, partners = key[x], keys + key[x]
         else:
-            x = l_in[a]
-            a += 1
-            k = l_key[x]
-            if meet:
-                y = r_head[k]
-                while y >= 0:
-                    if n == len(left):
-                        left, right = _wider(left, most), _wider(right, most)
-                    left[n], right[n] = x, y
-                    n += 1
-                    y = r_after[y]
-            _append(x, k, l_head, l_tail, l_after, l_before)
+            x = entering[at_left]
+            at_left += 1
+            own, partners = keys + key[x], key[x]
+        if now != BEFORE or old == ALL_OLD:
+            y = head[partners]
+            while y >= 0:
+                if n == len(one):
+                    one, other = _wider(one, most), _wider(other, most)
+                one[n], other[n] = x, y
+                n += 1
+                y = after[y]
+        _append(x, own, head, tail, after, before)
+    left, right = one[:n], other[:n]
+    for i in range(n):
+        if left[i] < split:
+            left[i], right[i] = right[i], left[i]
+        left[i] -= split
+    return left, right

@@ -1,8 +1,7 @@
-"""Columns of a long table in, the same as pieces out: rows come, and rows that left are taken out, where they lie.
+"""A long table as pieces, so that few changed rows do not copy all of it.
 
-A table of which few rows change from step to step is not copied for them. New rows are a piece of their own; small
-pieces that lie side by side become one, so that their number grows with the logarithm of the rows. Rows that have left
-are cut off in front; elsewhere they lie there until they are a large part of their piece.
+New rows are a piece of their own. Small neighbouring pieces are joined, so that their number grows with the logarithm
+of the rows. Rows that have left are cut off in front; elsewhere they remain until they are a large part of their piece.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import pyarrow as pa
 from presage.arrays.jit import Bools, Ints
 
 Pieces = list[pa.RecordBatch]
-# A piece has at most so many rows: that many are copied at once. Texts have offsets of 32 bits.
+# The largest piece: so much is copied at once. Texts have offsets of 32 bits.
 PIECE_ROWS = 1 << 18
 PIECE_BYTES = 1 << 28
-# More than this share of a piece are rows that left: it is written anew without them.
+# If more than this share of a piece has left, it is rewritten without those rows.
 MOST_LEFT = 0.25
 
 
@@ -28,7 +27,7 @@ def pieces_of(table: pa.Table) -> Pieces:
 
 
 def taken(pieces: Pieces, schema: pa.Schema, rows: Ints) -> pa.Table:
-    """Some rows, given ascending."""
+    """Some rows, which ascend."""
     bounds = np.searchsorted(rows, _starts(pieces))
     parts = [
         piece.take(pa.array(rows[low:high] - start))
@@ -39,11 +38,11 @@ def taken(pieces: Pieces, schema: pa.Schema, rows: Ints) -> pa.Table:
 
 
 def thinned(pieces: Pieces, left: Bools) -> tuple[Pieces, Bools]:
-    """The pieces without rows that left, as far as it is worth it, and which rows are still there."""
+    """The pieces without most rows that left, and which rows are still there."""
     there = np.ones(left.size, np.bool_)
     ahead = int(np.argmin(left)) if left.size and not left.all() else left.size
     there[:ahead] = False
-    found: Pieces = []
+    thin: Pieces = []
     for piece, start in zip(pieces, _starts(pieces)[:-1].tolist(), strict=True):
         end = start + piece.num_rows
         if end <= ahead:
@@ -55,19 +54,19 @@ def thinned(pieces: Pieces, left: Bools) -> tuple[Pieces, Bools]:
             there[first:end] = ~gone
             piece = piece.filter(pa.array(~gone))
         if piece.num_rows:
-            found.append(piece)
-    return found, there
+            thin.append(piece)
+    return thin, there
 
 
 def gathered(pieces: Sequence[pa.RecordBatch]) -> Pieces:
-    """The same rows in fewer pieces: none of two neighbours has room for the other, or the first is much longer."""
-    found: Pieces = []
+    """The same rows in fewer pieces: two neighbours remain only if they do not fit, or the first is much longer."""
+    joined: Pieces = []
     for piece in pieces:
-        found.append(piece)
-        while len(found) > 1 and _fit(found[-2], found[-1]):
-            second, first = found.pop(), found.pop()
-            found.append(pa.Table.from_batches([first, second]).combine_chunks().to_batches()[0])
-    return found
+        joined.append(piece)
+        while len(joined) > 1 and _fit(joined[-2], joined[-1]):
+            second, first = joined.pop(), joined.pop()
+            joined.append(pa.Table.from_batches([first, second]).combine_chunks().to_batches()[0])
+    return joined
 
 
 def _fit(first: pa.RecordBatch, second: pa.RecordBatch) -> bool:

@@ -1,21 +1,20 @@
-"""Lifetimes come in, a script goes out: who enters and who leaves, in order, and after which change a row is due.
+"""Scripts: the changes of a window in order, and after which change each row is emitted.
 
 For windows whose events leave in any order. An element is an event, a join tuple, or (for DISTINCT) a value that some
-live event has. `ops[o] = e` lets element e enter, `ops[o] = ~e` lets it leave. Row r is due for group `emit_group[r]`
-after the first `emit_at[r]` changes. The first `initial` changes bring in what the state holds.
+live event has. `ops[o] = e` lets element e enter, `ops[o] = ~e` lets it leave. Row r is emitted for group
+`emit_group[r]` after the first `emit_at[r]` changes. The first `initial` changes enter the elements of the state.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints, compiled
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(NamedTuple):
     ops: Ints
     initial: int
     group: Ints  # of each element
@@ -25,7 +24,7 @@ class Script:
 
 
 def arrivals(group: Ints, groups: int, kept: int, leave: Ints) -> Script:
-    """The script of a window: element e leaves before new row `leave[e]` enters; a new row is due when it entered."""
+    """The script of a window: element e leaves before new row `leave[e]` enters; a row is emitted when it enters."""
     ops, emit_at = _arrival_ops(leave, kept)
     return Script(ops, kept, group, groups, emit_at, group[kept:])
 
@@ -43,7 +42,7 @@ def _arrival_ops(leave: Ints, kept: int) -> tuple[Ints, Ints]:
     for e in range(leave.size):
         leaving[free[leave[e]]] = e
         free[leave[e]] += 1
-    # Those that leave at `new` are still there at the end of the step.
+    # Elements that leave at `new` are live at the end of the step.
     ops = np.empty(leave.size + start[new], np.int64)
     emit_at = np.empty(new, np.int64)
     o = 0
@@ -61,13 +60,13 @@ def _arrival_ops(leave: Ints, kept: int) -> tuple[Ints, Ints]:
 
 
 def whole(codes: Ints, count: int) -> Script:
-    """The script of closed batches: all rows enter, then one row is due for each code."""
+    """The script of closed batches: all rows enter, then one row is emitted for each code."""
     rows = np.arange(codes.size, dtype=np.int64)
     return Script(rows, 0, codes, count, np.full(count, codes.size, np.int64), np.arange(count, dtype=np.int64))
 
 
 def leave_by_place(place: Ints, size: int | Ints, kept: int) -> Ints:
-    """New row before which each element leaves, where places only grow: one window for all."""
+    """The new row before which each element leaves; one window for all, in which places only grow."""
     leave: Ints = np.searchsorted(place[kept:], place + size, side="left").astype(np.int64)
     return leave
 
@@ -89,7 +88,7 @@ def leave_by_key(place: Ints, key: Ints, size: int | Ints, order: Ints, start: I
 
 def distinct_script(script: Script, pair: Ints, pairs: int) -> Script:
     """The script of the distinct (group, value) pairs of the elements; pair -1 (null) takes no part."""
-    ops, initial, emit_at = _pair_ops(script.ops, script.initial, pair, pairs, script.emit_at)
+    ops, initial, emit_at = _pair_ops(script, pair, pairs)
     group = np.zeros(pairs, np.int64)
     present = pair >= 0
     group[pair[present]] = script.group[present]
@@ -97,7 +96,8 @@ def distinct_script(script: Script, pair: Ints, pairs: int) -> Script:
 
 
 @compiled
-def _pair_ops(ops: Ints, initial: int, pair: Ints, pairs: int, emit_at: Ints) -> tuple[Ints, int, Ints]:
+def _pair_ops(script: Script, pair: Ints, pairs: int) -> tuple[Ints, int, Ints]:
+    ops, initial, emit_at = script.ops, script.initial, script.emit_at
     holders = np.zeros(pairs, np.int64)
     out = np.empty(ops.size, np.int64)
     emits = np.empty(emit_at.size, np.int64)
@@ -135,8 +135,8 @@ def _pair_ops(ops: Ints, initial: int, pair: Ints, pairs: int, emit_at: Ints) ->
 def changelog_ops(change: Ints, identity: Ints, identities: int, kept: int) -> tuple[Ints, Bools]:
     """Ops of a changelog whose rows carry +1 or -1; a -1 lets the live element with the same identity leave.
 
-    `identity` covers the kept elements first. New elements are numbered after them in order of their +1 rows. Also
-    tells, for each -1 row, whether its element was there.
+    `identity` covers the kept elements first. New elements are numbered after them in order of their +1 rows. The
+    second result is false for a -1 row without a live element.
     """
     live = np.full(identities, -1, np.int64)
     ops = np.empty(kept + change.size, np.int64)
@@ -146,13 +146,13 @@ def changelog_ops(change: Ints, identity: Ints, identities: int, kept: int) -> t
         ops[e] = e
     element = kept
     for i in range(change.size):
-        who = identity[kept + i]
+        key = identity[kept + i]
         if change[i] > 0:
-            live[who] = element
+            live[key] = element
             ops[kept + i] = element
             element += 1
         else:
-            found[i] = live[who] >= 0
-            ops[kept + i] = ~live[who]
-            live[who] = -1
+            found[i] = live[key] >= 0
+            ops[kept + i] = ~live[key]
+            live[key] = -1
     return ops, found

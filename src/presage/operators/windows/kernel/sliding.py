@@ -1,9 +1,9 @@
-"""Events of a window that they leave again come in, one row for each goes out: time, length, unique, lastevent.
+"""The step of a sliding window: one row for each event.
 
-All of them (and groupwin of them) are one of two: the events of the last `size` microseconds, or the last `size` events
-of each key. `place` is an event's time, or its number among the events of its key; an event leaves when one comes whose
-place is `size` further on. State: the live events that pass WHERE, with their place, which of them are on the front
-stack, and their slots.
+A sliding window (and groupwin of it) is one of two: the events of the last `size` microseconds, or the last `size`
+events of each key. `place` is an event's time, or its number among the events of its key; an event leaves when one
+arrives whose place is `size` further on. State: the live events that pass WHERE, with their place, whether they are on
+the front stack, and their slots.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ import pyarrow as pa
 from presage.arrays.codes import grouped_order, grouped_rank, positions
 from presage.arrays.columns import Universe, bools_of, ints, selected, unique
 from presage.arrays.jit import Bools, Ints
-from presage.operators.windows.kernel.engine import Engine
-from presage.operators.windows.kernel.fifo import fifo_heads
-from presage.operators.windows.kernel.formulas import evaluate
-from presage.operators.windows.kernel.queueing import Queueing
+from presage.operators.windows.kernel.engine import Engine, aggregate_columns
+from presage.operators.windows.kernel.fifo import Runs, fifo_heads
+from presage.operators.windows.kernel.fifo_engine import FifoEngine
 from presage.operators.windows.kernel.script import arrivals, leave_by_key, leave_by_place
-from presage.operators.windows.kernel.sizes import size_columns, sizes_of
-from presage.operators.windows.kernel.slotting import SLOT, Slotting
+from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
 from presage.operators.windows.kernel.spec import PASS, TIME, Aggregate, Window
 
 PLACE = "#place"
 FRONT = "#front"
-EARLIEST = -(1 << 62)  # a clock before all events, from which any size can be subtracted
+EARLIEST = -(1 << 62)  # a watermark before all events, from which any size can be subtracted
 
 
 def leaves_in_order(window: Window, group_by: tuple[str, ...]) -> bool:
@@ -38,7 +36,7 @@ def leaves_in_order(window: Window, group_by: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True)
 class _Places:
-    """Of each row its place and key; for each key the place up to which its events have come."""
+    """Of each row its place and key; for each key the place that its events have reached."""
 
     place: Ints
     key: Ints
@@ -51,18 +49,18 @@ class _Places:
 
 @dataclass(frozen=True)
 class Slid:
-    """What a step has found. Rows are those of the state that it was given, then the new ones that pass WHERE."""
+    """The result of a step. Its rows are those of the given state, then the new ones that pass WHERE."""
 
     universe: Universe
-    names: tuple[str, ...]  # columns of an event that the state keeps
+    names: tuple[str, ...]  # columns of an event in the state
     stay: Ints  # rows that are in the window after the step
-    beside: Callable[[Ints], dict[str, np.ndarray]]  # what the state keeps beside the events of some rows
+    positions: Callable[[Ints], dict[str, np.ndarray]]  # further columns of the state, for some rows
     columns: list[pa.Array]  # of the aggregates, for the new rows
-    engine: Engine  # held, that all is freed at once: memory that is freed between goes to the system and is asked anew
+    engine: Engine  # held so that its memory is freed with the rest: allocating it again for each step is slow
 
     def table(self) -> pa.Table:
-        """The rows that stay, as the state keeps them."""
-        return self.universe.table(self.names, self.stay, self.beside(self.stay))
+        """The rows that stay, as they are in the state."""
+        return self.universe.table(self.names, self.stay, self.positions(self.stay))
 
 
 def slide(
@@ -73,23 +71,23 @@ def slide(
     events: pa.Table,
     clock: int,
 ) -> Slid:
-    """One step over all of the live events that it is given."""
+    """One step over the given live events."""
     passes = bools_of(events, PASS)
     universe = Universe(live, selected(events, passes))
-    size = sizes_of(window, universe)
+    size = window.sizes_of(universe)
     kept = universe.kept_rows
     if window.type.time_only:
         places = _by_time(window, universe, size, clock)
     else:
-        # Where all events pass, they are coded once.
+        # If all events pass, they are coded once.
         everything = universe if universe.new is events else Universe(live, events)
         places = _by_number(window.key, everything, passes, size)
     group, groups = universe.codes(group_by)
-    slotting = Slotting(
+    slots = SlotEngine(
         lambda: arrivals(group, groups, kept, places.leave()),
-        {name: universe.kept_ints(name) for name in (live.column_names if live else ()) if name.startswith(SLOT)},
+        kept_slots(universe, live),
     )
-    engine: Engine = slotting
+    engine: Engine = slots
     rank = ends = np.zeros(0, np.int64)
     queued = leaves_in_order(window, group_by)
     if queued:
@@ -97,29 +95,25 @@ def slide(
         fresh = start[:-1] + np.bincount(group[:kept], minlength=groups)
         split = start[:-1] + np.bincount(group[:kept][universe.kept_ints(FRONT) > 0], minlength=groups)
         head, ends = fifo_heads(places.place, places.place - size, rank, start, fresh, split)
-        engine = Queueing(rank, head, start, fresh, split, kept, slotting)
-    columns = [
-        evaluate(a, f"#{j}", None if a.column is None else universe.values(a.column), engine)
-        for j, a in enumerate(aggregates)
-    ]
+        engine = FifoEngine(Runs(rank, head, start, fresh, split, kept), slots)
+    columns = aggregate_columns(aggregates, universe.values, engine)
 
-    def beside(rows: Ints) -> dict[str, np.ndarray]:
+    def positions_of(rows: Ints) -> dict[str, np.ndarray]:
         place = places.place[rows]
         if not window.type.time_only:
-            # Numbers count back from the next event of the key, so that no counter is kept for keys without live
-            # events.
+            # Counted back from the next event of the key: keys without live events need no counter.
             place = place - places.reached[places.key[rows]] - 1
         front = rank[rows] < ends[group[rows]] if queued else np.zeros(rows.size, np.bool_)
-        return {PLACE: place, FRONT: front, **{name: slot[rows] for name, slot in slotting.slots.items()}}
+        return {PLACE: place, FRONT: front, **{name: slot[rows] for name, slot in slots.slots.items()}}
 
     names = kept_columns(window, group_by, aggregates)
-    return Slid(universe, names, places.staying(size), beside, columns, engine)
+    return Slid(universe, names, places.staying(size), positions_of, columns, engine)
 
 
 def kept_columns(window: Window, group_by: tuple[str, ...], aggregates: tuple[Aggregate, ...]) -> tuple[str, ...]:
-    """Columns of an event that the state keeps."""
+    """Columns of an event in the state."""
     arguments = (a.column for a in aggregates if a.column is not None)
-    return tuple(unique([*group_by, *window.key, *size_columns(window), *arguments]))
+    return tuple(unique([*group_by, *window.key, *window.size_columns, *arguments]))
 
 
 def _by_time(window: Window, universe: Universe, size: int | Ints, clock: int) -> _Places:
@@ -134,7 +128,7 @@ def _by_time(window: Window, universe: Universe, size: int | Ints, clock: int) -
 
 
 def _by_number(key_columns: tuple[str, ...], everything: Universe, passes: Bools, size: int | Ints) -> _Places:
-    """`everything` has also the events that do not pass WHERE: they take places in the window like others."""
+    """`everything` includes the events that do not pass WHERE: they too take places in the window."""
     codes, keys = everything.codes(key_columns)
     kept = everything.kept_rows
     number, seen = positions(codes[kept:], keys)

@@ -1,8 +1,9 @@
-"""A script comes in, sums over the live elements of a group go out: elements that leave in any order.
+"""Sums over the live elements of a group, at each row of a script: elements leave in any order.
 
 Each live element holds a slot of its group: the lowest one that was free when it entered. A binary tree over the slots
-holds partial sums; entering and leaving rewrite one path. Which additions are made depends on the slots alone, and they
-are part of the state. Empty slots add nothing, so the size of the tree does not matter either.
+holds partial sums; entering and leaving rewrite one path. Which additions are made depends on the slots alone, which
+are part of the state: a restart does not change a bit of a sum. Empty slots add nothing, so the size of the tree does
+not matter either.
 Cost: O(log live elements of the group) for each change. The tree of group g lies at `base[g]`: its root at +1, the
 slots from +width on, where width = (base[g + 1] - base[g]) / 2 is a power of two.
 """
@@ -13,14 +14,16 @@ import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.arrays.order_keys import GREATEST
-from presage.operators.windows.kernel.spread import merged
+from presage.operators.windows.kernel.fold import merged_spread
+from presage.operators.windows.kernel.script import Script
 
 NONE = int(GREATEST)
 
 
 @compiled
-def slot_trees(ops: Ints, initial: int, given: Ints, group: Ints, groups: int) -> Ints:
+def slot_trees(script: Script, given: Ints) -> Ints:
     """Where each group's tree lies: wide enough for the most elements that live at once and for the slots given."""
+    ops, initial, group, groups = script.ops, script.initial, script.group, script.groups
     live = np.zeros(groups, np.int64)
     most = np.ones(groups, np.int64)
     for o in range(ops.size):
@@ -44,8 +47,9 @@ def slot_trees(ops: Ints, initial: int, given: Ints, group: Ints, groups: int) -
 
 
 @compiled
-def assigned_slots(ops: Ints, initial: int, given: Ints, group: Ints, base: Ints) -> tuple[Ints, Ints]:
+def assigned_slots(script: Script, given: Ints, base: Ints) -> tuple[Ints, Ints]:
     """Slot that each change touches, and the slot of each element at the end (-1: not live)."""
+    ops, initial, group = script.ops, script.initial, script.group
     taken = np.zeros(base[-1], np.int64)
     slot = np.full(given.size, -1, np.int64)
     touched = np.empty(ops.size, np.int64)
@@ -77,9 +81,10 @@ def assigned_slots(ops: Ints, initial: int, given: Ints, group: Ints, base: Ints
 
 
 @compiled
-def script_total(ops: Ints, group: Ints, groups: int, emit_at: Ints, emit_group: Ints, values: Ints) -> Ints:
-    """Exact sums of integers need no tree: what entered is taken away again."""
-    total = np.zeros(groups, np.int64)
+def script_total(script: Script, values: Ints) -> Ints:
+    """Sums of integers are exact and need no tree: a value is subtracted when its element leaves."""
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
+    total = np.zeros(script.groups, np.int64)
     out = np.empty(emit_at.size, np.int64)
     o = 0
     for r in range(emit_at.size):
@@ -95,9 +100,8 @@ def script_total(ops: Ints, group: Ints, groups: int, emit_at: Ints, emit_group:
 
 
 @compiled
-def script_sum(
-    ops: Ints, touched: Ints, group: Ints, base: Ints, emit_at: Ints, emit_group: Ints, values: Floats
-) -> Floats:
+def script_sum(script: Script, base: Ints, touched: Ints, values: Floats) -> Floats:
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
     tree = np.zeros(base[-1], np.float64)
     out = np.empty(emit_at.size, np.float64)
     o = 0
@@ -121,9 +125,8 @@ def script_sum(
 
 
 @compiled
-def script_least(
-    ops: Ints, touched: Ints, group: Ints, base: Ints, emit_at: Ints, emit_group: Ints, keys: Ints
-) -> Ints:
+def script_least(script: Script, base: Ints, touched: Ints, keys: Ints) -> Ints:
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
     tree = np.full(base[-1], NONE, np.int64)
     out = np.empty(emit_at.size, np.int64)
     o = 0
@@ -147,17 +150,9 @@ def script_least(
 
 
 @compiled
-def script_spread(
-    ops: Ints,
-    touched: Ints,
-    group: Ints,
-    base: Ints,
-    emit_at: Ints,
-    emit_group: Ints,
-    values: Floats,
-    valid: Bools,
-) -> tuple[Ints, Floats]:
+def script_spread(script: Script, base: Ints, touched: Ints, values: Floats, valid: Bools) -> tuple[Ints, Floats]:
     """Count and sum of squared distances from the mean."""
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
     tree_n = np.zeros(base[-1], np.int64)
     tree_mean = np.zeros(base[-1], np.float64)
     tree_m2 = np.zeros(base[-1], np.float64)
@@ -176,13 +171,13 @@ def script_spread(
             node = (base[group[e] + 1] - root) // 2 + touched[o]
             tree_n[root + node] = n
             tree_mean[root + node] = values[e]
-            # 0, or NaN for what is not finite: then the spread is not defined while the value is live.
+            # 0, or NaN for a value that is not finite: then the spread is not defined while the value is live.
             tree_m2[root + node] = values[e] - values[e]
             while node > 1:
                 node //= 2
                 a = root + 2 * node
                 b = a + 1
-                tree_n[root + node], tree_mean[root + node], tree_m2[root + node] = merged(
+                tree_n[root + node], tree_mean[root + node], tree_m2[root + node] = merged_spread(
                     tree_n[a], tree_mean[a], tree_m2[a], tree_n[b], tree_mean[b], tree_m2[b]
                 )
             o += 1

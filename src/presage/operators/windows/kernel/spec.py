@@ -1,16 +1,21 @@
-"""Tables that drive the window kernels: plain values made by `windows.compile`, shipped to the workers.
+"""Tables that drive the window kernels: plain values that `windows.compile` builds and workers receive.
 
-Every kernel reads an Arrow table whose rows are events in processing order, with columns
+Every kernel reads an Arrow table whose rows are events in processing order, with the columns
   TIME  int64, microseconds of event time          SEQ  int64, arrival
   zero or more further int64 order columns (`order`), for rows of derived streams that share one SEQ
-and writes a table with the same columns for the rows it emits. A row that a timer emits has SEQ = TIMER.
+and emits a table with the same columns. A row that a timer emits has SEQ = TIMER.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from presage.operators.windows.window_types import WindowType, window_type
+
+if TYPE_CHECKING:
+    from presage.arrays.columns import Universe
+    from presage.arrays.jit import Ints
 
 TIME = "_t"
 SEQ = "_seq"
@@ -18,19 +23,19 @@ PASS = "_pass"  # bool: the event satisfies WHERE; without the column every even
 SOURCE = "_src"  # int8: which item of FROM a row of a join's input belongs to
 CHANGE = "_change"  # int8: +1 a tuple enters, -1 it leaves
 ORDINAL = "_ord"  # int64: order among the rows that one step emits
-ENDED = 1 << 62  # SEQ of a row that the end of its statement's input has made: after all events of the same time
-# A key that many statements of one form add: the number of the statement. Their windows then run as one.
+ENDED = 1 << 62  # SEQ of a row that the end of input emits: after all events of the same time
+# The number of the statement: a further key where statements of one template share an execution.
 STATEMENT = "#statement"
-SIZE = "_size"  # int64: the size of the window that an event is in, where statements of different sizes run as one
+SIZE = "_size"  # int64: the size of an event's window, where statements of different sizes share an execution
 TIMER = -1  # sorts before every event of the same time: timers due at x fire before events with time x
 
 
 @dataclass(frozen=True)
 class Window:
-    """One window of EPL. `size` is microseconds for time kinds, events for length kinds.
+    """One window of EPL. `size` is in microseconds or events.
 
-    `sizes`: a column with the size for each event, in place of `size`; equal for the events of one key, and for those
-    that are aggregated together.
+    `sizes` names a column with the size for each event, in place of `size`. It is equal for the events of one key, and
+    for those that are aggregated together.
     """
 
     kind: str  # its name among `window_types`
@@ -51,6 +56,17 @@ class Window:
     def key(self) -> tuple[str, ...]:
         """Columns whose values have a window each."""
         return self.type.key(self.group, self.by)
+
+    @property
+    def size_columns(self) -> tuple[str, ...]:
+        return (self.sizes,) if self.sizes else ()
+
+    def sizes_of(self, events: Universe) -> int | Ints:
+        """One size, or that of each event where statements of different sizes share an execution."""
+        if self.sizes:
+            sizes: Ints = events.column(self.sizes).to_numpy(zero_copy_only=False).astype("int64", copy=False)
+            return sizes
+        return self.size if self.type.is_sized else self.type.events
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Events and timers of one call in, their common order out: a step is an event's arrival or a timer, and has a rank.
+"""The common order of the events and timers of one call: a step is an event's arrival or a timer, and has a rank.
 
-Ranks are dense int64: BEFORE for all that happened in earlier calls, 0 … last-1 for the steps of this call, `last`
-for all that is not known or not due yet. A timer due at x ranks before the events with time x. Cost: linear, but for
-a sort of timers that is linear too where they come in sorted runs.
+Ranks are dense int64: BEFORE for steps of earlier calls, 0 … last-1 for those of this call, `last` for later ones. A
+timer due at x ranks before the events with time x. Cost: linear, except for a sort of timers, which is linear too where
+they are sorted runs.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from presage.arrays.rows import changes
 from presage.operators.windows.kernel.spec import SEQ, TIME, TIMER
 
 BEFORE = -1
-# Times that no event has: of what happened in an earlier call, and of what never does (or not yet, for all we know).
+# Times that no event has: of a step of an earlier call, and of one that never happens or is not known yet.
 EARLIER = np.iinfo(np.int64).min
 NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
 class Moments:
-    """For each row a step, as (time, index): index is the dense number of the event in this call, -1 for a timer."""
+    """A step for each row, as (time, index): index is the dense number of the event in this call, -1 for a timer."""
 
     time: Ints
     index: Ints
 
 
 def event_index(events: pa.Table, order: Sequence[str]) -> Ints:
-    """The dense number of each row's event; rows with one (TIME, SEQ, order) are one event that several items see."""
+    """The dense number of each row's event; rows with equal (TIME, SEQ, order) are one event, of several items."""
     keys = [ints(events, name) for name in (TIME, SEQ, *order)]
     return np.cumsum(changes(keys, events.num_rows), dtype=np.int64) - 1
 
@@ -47,7 +47,7 @@ class Steps:
         event_rows = np.flatnonzero(changes([index], len(index)))
         event_times = ints(events, TIME)[event_rows]
         due = [m.time[(m.index < 0) & (m.time <= clock) & (m.time > EARLIER)] for m in moments]
-        # Stable means merging of sorted runs here: each window's timers come sorted as a rule.
+        # A stable sort merges sorted runs: the timers of a window are sorted as a rule.
         timers = np.sort(np.concatenate([np.zeros(0, np.int64), *due]), kind="stable")
         self._timers = timers[changes([timers], len(timers))]
         self._event_rank, self._timer_rank = _merge(event_times, self._timers)
@@ -68,13 +68,13 @@ class Steps:
         """TIME, SEQ and order columns of rows that are emitted at the steps `ranks`."""
         rows = self._row[ranks]
         timer = rows < 0
-        found = {TIME: pa.array(self._time[ranks])}
+        columns = {TIME: pa.array(self._time[ranks])}
         for name, of_timer in ((SEQ, TIMER), *((o, 0) for o in order)):
             if self._events.num_rows:
-                found[name] = pa.array(np.where(timer, of_timer, ints(self._events, name)[rows]))
+                columns[name] = pa.array(np.where(timer, of_timer, ints(self._events, name)[rows]))
             else:
-                found[name] = pa.array(np.full(len(ranks), of_timer, np.int64))
-        return found
+                columns[name] = pa.array(np.full(len(ranks), of_timer, np.int64))
+        return columns
 
 
 @compiled
@@ -104,7 +104,7 @@ def _ranks(time: Ints, index: Ints, event_rank: Ints, timers: Ints, timer_rank: 
         elif time[i] > clock:
             ranks[i] = last
         else:
-            # Neighbouring rows have neighbouring timers as a rule: look there before searching.
+            # Neighbouring rows have neighbouring timers as a rule: try those before a search.
             if timers[at] != time[i]:
                 if at + 1 < len(timers) and timers[at + 1] == time[i]:
                     at += 1

@@ -1,31 +1,27 @@
-"""Nothing comes in, compiled loops go out to the cache on disk: run after installing, so that no query waits."""
+"""Compiles the loops of this folder into the cache on disk: run after installing, so that no query waits."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 from presage.arrays.key_marks import marks_of, rows_with
-from presage.functions import aggregates as functions
+from presage.functions.aggregates import COUNTS_ONCE, aggregates
 from presage.operators.windows.kernel.aggregate import AggregateKernel
 from presage.operators.windows.kernel.changelog import ChangelogAggregateKernel
-from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, SEQ, TIME, Aggregate, Window
-from presage.operators.windows.kernel.warm_joins import warm_joins
-
-WINDOWS = (
-    Window("none"),
-    Window("time", 5),
-    Window("unique", by=("s",)),
-    Window("length_batch", 2),
-    Window("time_batch", 2),
-)
+from presage.operators.windows.kernel.distinct import DistinctKernel
+from presage.operators.windows.kernel.join import JoinKernel, JoinSource, Link
+from presage.operators.windows.kernel.output import OutputKernel
+from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, SEQ, SOURCE, TIME, Aggregate, Window
+from presage.operators.windows.window_types import KEYS, window_types
 
 
 def warm() -> None:
     """Compile every loop of the folder, by running each kind of kernel on a few rows."""
-    aggregates = (
-        *(Aggregate(f, "x", f"{f}_x") for f in (each.name for each in functions.aggregates())),
-        *(Aggregate(f, "n", f"{f}_n", distinct) for f in ("count", "sum") for distinct in (False, True)),
-        Aggregate("sum", "x", "sum_distinct", True),
+    calls = tuple(
+        Aggregate(each.name, column, f"{each.name}_{column}_{distinct}", distinct)
+        for each in aggregates()
+        for column in ("x", "n")
+        for distinct in ((False, True) if each.distinct == COUNTS_ONCE else (False,))
     )
     events = pa.table(
         {
@@ -36,16 +32,41 @@ def warm() -> None:
             "x": pa.array([1.0, 2.0, None, 0.5]),
         }
     )
-    for window in WINDOWS:
-        kernel = AggregateKernel(window, (), False, aggregates, ("s",))
+    for window in _windows("s"):
+        kernel = AggregateKernel(window, (), False, calls, ("s",))
         kernel.step(kernel.initial(), events, 9)
     changes = events.append_column(CHANGE, pa.array([1, 1, 1, 1], pa.int8()))
     changes = changes.append_column(ORDINAL, pa.array([0, 0, 0, 0]))
-    joined = ChangelogAggregateKernel(("s",), True, aggregates, (), (), (SEQ,))
+    joined = ChangelogAggregateKernel(("s",), True, calls, (), (), (SEQ,))
     joined.step(joined.initial(), changes, 9)
-    marks = marks_of([events.column("s")], events.num_rows)  # which only large states ask for
+    marks = marks_of([events.column("s")], events.num_rows)  # used by large states only
     rows_with(marks, marks)
     warm_joins()
+
+
+def _windows(key: str) -> list[Window]:
+    return [
+        Window(each.name, 2 if each.is_sized else 0, (key,) if each.takes == KEYS else ()) for each in window_types()
+    ]
+
+
+def warm_joins() -> None:
+    """The loops of joins, output rate and DISTINCT."""
+    events = pa.table(
+        {
+            TIME: pa.array([1, 2, 3, 4], pa.int64()),
+            SEQ: pa.array([1, 2, 3, 4], pa.int64()),
+            SOURCE: pa.array([0, 1, 0, 1], pa.int8()),
+            "a": pa.array([7, None, 7, None], pa.int64()),
+            "b": pa.array([None, 7, None, 7], pa.int64()),
+        }
+    )
+    for one, other in zip(_windows("a"), _windows("b"), strict=True):
+        sources = (JoinSource(one, ("a",)), JoinSource(other, ("b",)))
+        kernel = JoinKernel(sources, (Link(0, ("a",), 1, ("b",)),), changelog=True)
+        kernel.step(kernel.initial(), events, 9)
+    for output in (OutputKernel("last", 5, ("a",), ("a",)), DistinctKernel(("a",), ("a",))):
+        output.step(output.initial(), events, 9)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from presage.operators.recall.kernel.contexts import Bags
 from presage.operators.recall.kernel.growable import Growing
-from presage.operators.recall.kernel.store import LOOSE, Store
+from presage.operators.recall.kernel.store import LOOSE, Store, rows_before
 from property.context_worlds import events_of, grown_store, terms_of
 from reference.similar_contexts import Context
 
@@ -45,14 +44,14 @@ def test_events_out_of_order_are_refused() -> None:
 
 
 def test_the_place_of_an_event_counts_those_before_it_in_time_and_arrival() -> None:
-    store = Store()
-    store.add_newer(pa.table({"time": [1, 3, 3, 3, 7], "seq": [4, 2, 5, 9, 1]}), terms_of([]))
-    asked = pa.table({"time": [0, 1, 3, 3, 3, 7, 8], "seq": [9, 4, 0, 5, 10, 2, 0]})
-    assert store.places(asked).tolist() == [0, 0, 1, 2, 4, 5, 5]
+    time, seq = np.array([1, 3, 3, 3, 7]), np.array([4, 2, 5, 9, 1])
+    at, number = np.array([0, 1, 3, 3, 3, 7, 8]), np.array([9, 4, 0, 5, 10, 2, 0])
+    assert rows_before(time, seq, at, number).tolist() == [0, 0, 1, 2, 4, 5, 5]
 
 
-def test_places_in_an_empty_store_are_zero() -> None:
-    assert Store().places(events_of(0, 2)).tolist() == [0, 0]
+def test_places_among_no_events_are_zero() -> None:
+    none = np.zeros(0, np.int64)
+    assert rows_before(none, none, np.arange(2), np.arange(2)).tolist() == [0, 0]
 
 
 def test_the_index_is_made_anew_when_much_has_come_in() -> None:

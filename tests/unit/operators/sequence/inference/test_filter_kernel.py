@@ -9,8 +9,7 @@ import pytest
 
 from presage.model.operator_state import State
 from presage.operators.sequence.inference.model import parse_model
-from presage.operators.sequence.inference.rows import filter_rows
-from presage.operators.sequence.inference.tables import tables_of
+from presage.operators.sequence.inference.rows import filtered, tables_of
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.spec import ORDINAL, PROBABILITY, SEQ, TIME, TIMER, Columns
 
@@ -145,6 +144,6 @@ def test_a_belief_too_faint_for_a_double_survives_between_batches() -> None:
         state, out = it.step(State.from_bytes(state.to_bytes()), batch, clock, end=start == 1200)
         parts.append(out)
     found = pa.concat_tables(parts)
-    whole = filter_rows(parse_model(content, "switch.json"), rows, COLUMNS)
+    whole = filtered(parse_model(content, "switch.json"), rows, COLUMNS).rows
     assert found[PROBABILITY].to_pylist() == whole[PROBABILITY].to_pylist()
     assert found[PROBABILITY].to_pylist()[-2:] == pytest.approx([0.1, 0.9])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presage.operators.sequence.inference.graph import transitions_of
+from presage.operators.sequence.inference.model import transitions_of
 
 
 def test_who_does_not_stay_goes_evenly_to_the_neighbours() -> None:

@@ -13,14 +13,10 @@ from presage.errors import PresageError
 from presage.operators.sequence.inference import rows as inference
 from presage.operators.sequence.inference.model import Model, parse_model
 from presage.operators.sequence.inference.rows import (
-    filter_rows,
     filtered,
     most_likely,
-    particle_rows,
     sampled,
-    smooth_rows,
     smoothed,
-    viterbi_rows,
 )
 from presage.operators.sequence.kernel.hidden_markov import spec as hmm_spec
 from presage.operators.sequence.kernel.hidden_markov import steps as hmm_steps
@@ -62,7 +58,7 @@ def shown(table: pa.Table, *names: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_filter_weighs_the_states_with_each_reading() -> None:
-    rows = filter_rows(floor(), readings((1, "t", "A"), (2, "t", "A")), COLUMNS)
+    rows = filtered(floor(), readings((1, "t", "A"), (2, "t", "A")), COLUMNS).rows
     # Before the second reading: h 0.8 · 0.5 + 0.2 · 0.25 = 0.45.
     assert shown(rows, "tag", TIME, "value", PROBABILITY) == [
         ("t", 1, "h", 0.8),
@@ -74,28 +70,28 @@ def test_a_filter_weighs_the_states_with_each_reading() -> None:
 
 def test_a_null_says_nothing_unless_absence_is_evidence() -> None:
     table = readings((1, "t", "A"), (2, "t", None))
-    assert shown(filter_rows(floor(), table, COLUMNS), PROBABILITY)[2:] == [(0.45,), (0.55,)]
-    heard = shown(filter_rows(floor(emission=EVIDENCE), table, COLUMNS), PROBABILITY)[2:]
+    assert shown(filtered(floor(), table, COLUMNS).rows, PROBABILITY)[2:] == [(0.45,), (0.55,)]
+    heard = shown(filtered(floor(emission=EVIDENCE), table, COLUMNS).rows, PROBABILITY)[2:]
     assert heard == [(round(0.09 / 0.53, 6),), (round(0.44 / 0.53, 6),)]
 
 
 def test_on_a_grid_a_step_without_reading_is_a_step() -> None:
     model = floor(step="1 sec", emission=EVIDENCE)
-    rows = filter_rows(model, readings((1, "t", "A"), (3, "t", "A")), COLUMNS)
+    rows = filtered(model, readings((1, "t", "A"), (3, "t", "A")), COLUMNS).rows
     assert sorted({time for (time,) in shown(rows, TIME)}) == [1, 2, 3]
-    silent = filter_rows(model, readings((1, "t", "A"), (2, "t", None), (3, "t", "A")), COLUMNS)
+    silent = filtered(model, readings((1, "t", "A"), (2, "t", None), (3, "t", "A")), COLUMNS).rows
     assert rows == silent
 
 
 def test_a_reading_belongs_to_the_first_multiple_that_is_not_before_it() -> None:
     table = readings((0.2, "t", "A"), (1, "t", "A"), (1.001, "t", "A"), (-0.5, "t", "A"))
-    rows = filter_rows(floor(step="1 sec"), table, COLUMNS)
-    together = filter_rows(floor(), readings((0, "t", "A"), (1, "t", "A"), (1, "t", "A"), (2, "t", "A")), COLUMNS)
+    rows = filtered(floor(step="1 sec"), table, COLUMNS).rows
+    together = filtered(floor(), readings((0, "t", "A"), (1, "t", "A"), (1, "t", "A"), (2, "t", "A")), COLUMNS).rows
     assert rows == together
 
 
 def test_several_readings_at_one_step_multiply() -> None:
-    rows = filter_rows(floor(), readings((1, "t", "A"), (1, "t", "A")), COLUMNS)
+    rows = filtered(floor(), readings((1, "t", "A"), (1, "t", "A")), COLUMNS).rows
     assert shown(rows, PROBABILITY) == [(round(0.64 / 0.68, 6),), (round(0.04 / 0.68, 6),)]
 
 
@@ -107,7 +103,7 @@ def test_a_thousand_readings_at_one_step_do_not_vanish() -> None:
 
 def test_an_unknown_reading_says_nothing_and_is_counted() -> None:
     found = filtered(floor(), readings((1, "t", "A"), (2, "t", "Z"), (2, "t", "Z")), COLUMNS)
-    assert found.rows == filter_rows(floor(), readings((1, "t", "A"), (2, "t", None)), COLUMNS)
+    assert found.rows == filtered(floor(), readings((1, "t", "A"), (2, "t", None)), COLUMNS).rows
     assert found.ignored == 2
 
 
@@ -121,7 +117,7 @@ def test_readings_that_contradict_all_before_them_say_nothing_and_are_counted(in
 
 
 def test_smoothing_gives_the_marginal_first_and_then_tables_by_the_state_before() -> None:
-    rows = smooth_rows(floor(), readings((1, "t", "A"), (2, "t", "A")), COLUMNS)
+    rows = smoothed(floor(), readings((1, "t", "A"), (2, "t", "A")), COLUMNS).rows
     # The second reading has likelihood 0.5 · 0.8 + 0.5 · 0.2 = 0.5 after h, 0.25 · 0.8 + 0.75 · 0.2 = 0.35 after o.
     assert shown(rows, TIME, "prev_value", "value", PROBABILITY) == [
         (1, None, "h", round(0.4 / 0.47, 6)),
@@ -134,45 +130,45 @@ def test_smoothing_gives_the_marginal_first_and_then_tables_by_the_state_before(
 
 
 def test_smoothed_marginals_have_no_state_before() -> None:
-    rows = smooth_rows(floor(), readings((1, "t", "A"), (2, "t", "A")), COLUMNS, marginals=True)
+    rows = smoothed(floor(), readings((1, "t", "A"), (2, "t", "A")), COLUMNS, marginals=True).rows
     assert rows.column_names == ["tag", TIME, "value", PROBABILITY]
     assert shown(rows, PROBABILITY)[2:] == [(round(0.36 / 0.47, 6),), (round(0.11 / 0.47, 6),)]
 
 
 def test_pruned_tables_keep_what_is_likely_and_the_greatest() -> None:
     table = readings((1, "t", "A"), (2, "t", "A"))
-    rows = smooth_rows(floor(), table, COLUMNS, prune=0.25)
+    rows = smoothed(floor(), table, COLUMNS, prune=0.25).rows
     assert shown(rows, TIME, "prev_value", "value", PROBABILITY) == [(1, None, "h", 1.0), (2, "h", "h", 1.0)]
-    rows = smooth_rows(floor(), table, COLUMNS, prune=1.0)
+    rows = smoothed(floor(), table, COLUMNS, prune=1.0).rows
     assert shown(rows, "value", PROBABILITY) == [("h", 1.0), ("h", 1.0)]
 
 
 def test_a_bridge_gives_each_step_its_marginal_for_a_step_between() -> None:
     table = readings((1, "t", "A"), (2, "t", "A"))
-    bridged = smooth_rows(floor(), table, COLUMNS, bridge=True).to_pylist()
-    plain = smooth_rows(floor(), table, COLUMNS).to_pylist()
-    marginals = smooth_rows(floor(), table, COLUMNS, marginals=True).to_pylist()
+    bridged = smoothed(floor(), table, COLUMNS, bridge=True).rows.to_pylist()
+    plain = smoothed(floor(), table, COLUMNS).rows.to_pylist()
+    marginals = smoothed(floor(), table, COLUMNS, marginals=True).rows.to_pylist()
     added = [row for row in bridged if row not in plain]
     assert added == [row | {"prev_value": None} for row in marginals if row[TIME] == 2 * SECOND]
 
 
 def test_a_key_that_was_silent_for_too_long_starts_anew() -> None:
     model = floor(step="1 sec", forget="2 sec")
-    rows = smooth_rows(model, readings((1, "t", "A"), (4, "t", "A")), COLUMNS)
+    rows = smoothed(model, readings((1, "t", "A"), (4, "t", "A")), COLUMNS).rows
     assert shown(rows, TIME, "prev_value", "value", PROBABILITY) == [
         (1, None, "h", 0.8),
         (1, None, "o", 0.2),
         *((4, before, value, chance) for before in ("h", "o", None) for value, chance in (("h", 0.8), ("o", 0.2))),
     ]
-    kept = filter_rows(model, readings((1, "t", "A"), (3, "t", "A")), COLUMNS)
+    kept = filtered(model, readings((1, "t", "A"), (3, "t", "A")), COLUMNS).rows
     assert {time for (time,) in shown(kept, TIME)} == {1, 2, 3}
 
 
 def test_viterbi_gives_one_certain_path_and_the_first_of_equal_ones() -> None:
-    rows = viterbi_rows(floor(), readings((1, "t", "A"), (2, "t", None), (3, "t", "A")), COLUMNS)
+    rows = most_likely(floor(), readings((1, "t", "A"), (2, "t", None), (3, "t", "A")), COLUMNS).rows
     assert shown(rows, TIME, "value", PROBABILITY) == [(1, "h", 1), (2, "h", 1), (3, "h", 1)]
     even = floor(transition=[[0.5, 0.5], [0.5, 0.5]])
-    rows = viterbi_rows(even, readings((1, "t", None), (2, "t", None)), COLUMNS)
+    rows = most_likely(even, readings((1, "t", None), (2, "t", None)), COLUMNS).rows
     assert shown(rows, "value") == [("h",), ("h",)]
 
 
@@ -187,29 +183,29 @@ def test_of_paths_that_swap_two_steps_the_one_with_the_first_state_last_is_taken
         },
         "model.json",
     )
-    rows = viterbi_rows(model, readings(*((i, "t", "A") for i in range(4))), COLUMNS)
+    rows = most_likely(model, readings(*((i, "t", "A") for i in range(4))), COLUMNS).rows
     assert "".join(value for (value,) in shown(rows, "value")) == "hohh"
 
 
 def test_keys_are_told_apart_and_come_in_the_order_in_which_they_appear() -> None:
     table = readings((2, "v", "A"), (1, "u", "A"), (1, "v", None), (3, None, "A"))
-    rows = filter_rows(floor(), table, COLUMNS)
+    rows = filtered(floor(), table, COLUMNS).rows
     assert [(tag, time) for tag, time in dict.fromkeys(shown(rows, "tag", TIME))] == [
         ("v", 1),
         ("v", 2),
         ("u", 1),
         (None, 3),
     ]
-    alone = filter_rows(floor(), readings((1, "u", "A")), COLUMNS)
+    alone = filtered(floor(), readings((1, "u", "A")), COLUMNS).rows
     assert rows.filter(pa.compute.equal(rows["tag"], "u")) == alone
 
 
 def test_there_may_be_no_key_and_no_reading() -> None:
     keyless = Columns((), ("antenna",))
-    assert shown(filter_rows(floor(), readings((1, "t", "A")), keyless), PROBABILITY) == [(0.8,), (0.2,)]
-    for infer in (filter_rows, smooth_rows, viterbi_rows):
-        assert infer(floor(), readings(), COLUMNS).num_rows == 0
-    assert particle_rows(floor(), readings(), COLUMNS, 5).num_rows == 0
+    assert shown(filtered(floor(), readings((1, "t", "A")), keyless).rows, PROBABILITY) == [(0.8,), (0.2,)]
+    for infer in (filtered, smoothed, most_likely):
+        assert infer(floor(), readings(), COLUMNS).rows.num_rows == 0
+    assert sampled(floor(), readings(), COLUMNS, 5).rows.num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -235,9 +231,9 @@ def test_states_have_the_type_that_is_asked_for() -> None:
         states=[1, 2], transition=[[0.5, 0.5], [0.5, 0.5]], emission=EVIDENCE | {"table": [{"A": 0.8}, {"A": 0.2}]}
     )
     table = readings((1, "t", "A"), (2, "t", "A"))
-    plain = smooth_rows(model, table, COLUMNS)
+    plain = smoothed(model, table, COLUMNS).rows
     assert plain.schema.field("value").type == pa.int64()
-    doubles = smooth_rows(model, table, Columns(("tag",), ("antenna",), "place", pa.float64()))
+    doubles = smoothed(model, table, Columns(("tag",), ("antenna",), "place", pa.float64())).rows
     assert doubles.column_names == ["tag", TIME, "place", "prev_place", PROBABILITY]
     assert doubles.schema.field("place").type == doubles.schema.field("prev_place").type == pa.float64()
 
@@ -247,7 +243,7 @@ NORMAL = {"kind": "gaussian", "mean": [[0.0, 0.0], [2.0, 0.0]], "variance": [[1.
 
 def test_a_missing_part_of_a_normal_reading_says_nothing() -> None:
     table = pa.table({TIME: [1], "x": [1.0], "y": pa.array([None], pa.float64())})
-    rows = filter_rows(floor(emission=NORMAL), table, Columns((), ("x", "y")))
+    rows = filtered(floor(emission=NORMAL), table, Columns((), ("x", "y"))).rows
     assert shown(rows, PROBABILITY) == [(0.5,), (0.5,)]
 
 
@@ -261,19 +257,19 @@ def test_a_number_that_is_not_finite_says_nothing_and_is_counted() -> None:
 def test_normal_readings_must_be_numbers() -> None:
     table = pa.table({TIME: [1], "x": ["a"], "y": [1.0]})
     with pytest.raises(PresageError, match="'x'"):
-        filter_rows(floor(emission=NORMAL), table, Columns((), ("x", "y")))
+        filtered(floor(emission=NORMAL), table, Columns((), ("x", "y")))
 
 
 def test_particles_come_nearer_to_the_filter_as_they_grow_in_number() -> None:
     random = np.random.default_rng(4)
     table = readings(*((i, "t", "A" if random.random() < 0.5 else None) for i in range(300)))
     model = floor(emission=EVIDENCE)
-    exact = {(row[TIME], row["value"]): row[PROBABILITY] for row in filter_rows(model, table, COLUMNS).to_pylist()}
+    exact = {(row[TIME], row["value"]): row[PROBABILITY] for row in filtered(model, table, COLUMNS).rows.to_pylist()}
 
     def error(particles: int) -> float:
         squares = []
         for seed in range(5):
-            found = particle_rows(model, table, COLUMNS, particles, seed).to_pylist()
+            found = sampled(model, table, COLUMNS, particles, seed).rows.to_pylist()
             shares = {(row[TIME], row["value"]): row[PROBABILITY] for row in found}
             squares += [(shares.get(place, 0.0) - chance) ** 2 for place, chance in exact.items()]
         return float(np.sqrt(np.mean(squares)))
@@ -285,9 +281,9 @@ def test_particles_come_nearer_to_the_filter_as_they_grow_in_number() -> None:
 def test_particles_are_the_same_for_a_seed_and_differ_between_seeds_and_keys() -> None:
     table = readings(*((i, tag, None) for i in range(50) for tag in "tu"))
     model = floor(transition=[[0.7, 0.3], [0.31, 0.69]])
-    first = particle_rows(model, table, COLUMNS, 10, 1)
-    assert first == particle_rows(model, table, COLUMNS, 10, 1)
-    assert first != particle_rows(model, table, COLUMNS, 10, 2)
+    first = sampled(model, table, COLUMNS, 10, 1).rows
+    assert first == sampled(model, table, COLUMNS, 10, 1).rows
+    assert first != sampled(model, table, COLUMNS, 10, 2).rows
     of_t, of_u = (first.filter(pa.compute.equal(first["tag"], tag)).drop_columns(["tag"]) for tag in "tu")
     assert of_t != of_u
 
@@ -312,7 +308,7 @@ def test_a_particle_is_in_one_state_and_moves_by_the_transitions_alone() -> None
     model = floor(states=names, transition=ring, emission=emission)
     path = [
         int(s[1:])
-        for s in particle_rows(model, readings(*((i, "t", "A") for i in range(200))), COLUMNS, 1)["value"].to_pylist()
+        for s in sampled(model, readings(*((i, "t", "A") for i in range(200))), COLUMNS, 1).rows["value"].to_pylist()
     ]
     assert len(path) == 200
     steps = {(after - before) % 6 for before, after in pairwise(path)}
@@ -321,23 +317,23 @@ def test_a_particle_is_in_one_state_and_moves_by_the_transitions_alone() -> None
 
 def test_there_must_be_a_particle() -> None:
     with pytest.raises(PresageError, match="PARTICLES"):
-        particle_rows(floor(), readings((1, "t", "A")), COLUMNS, 0)
+        sampled(floor(), readings((1, "t", "A")), COLUMNS, 0)
 
 
 @pytest.mark.parametrize("prune", [-0.1, 1.1, float("nan")])
 def test_pruning_takes_a_probability(prune: float) -> None:
     with pytest.raises(PresageError, match="prune"):
-        smooth_rows(floor(), readings((1, "t", "A")), COLUMNS, prune=prune)
+        smoothed(floor(), readings((1, "t", "A")), COLUMNS, prune=prune)
 
 
 def test_too_many_steps_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     far = readings((1, "t", "A"), (10**9, "t", "A"))
     with pytest.raises(PresageError, match="inferred steps"):
-        filter_rows(floor(step="1 sec"), far, COLUMNS)
-    assert filter_rows(floor(step="1 sec", forget="1 day"), far, COLUMNS).num_rows == 4
+        filtered(floor(step="1 sec"), far, COLUMNS)
+    assert filtered(floor(step="1 sec", forget="1 day"), far, COLUMNS).rows.num_rows == 4
     monkeypatch.setattr(inference, "MOST_CELLS", 5)
     with pytest.raises(PresageError, match="VITERBI"):
-        viterbi_rows(floor(), readings((1, "t", "A"), (2, "t", "A"), (3, "t", "A")), COLUMNS)
+        most_likely(floor(), readings((1, "t", "A"), (2, "t", "A"), (3, "t", "A")), COLUMNS)
 
 
 def test_the_limit_of_steps_is_a_hundred_million() -> None:
@@ -358,7 +354,7 @@ def test_evidence_that_was_all_but_excluded_can_come_back() -> None:
     assert first[PROBABILITY].to_pylist() == pytest.approx([0.1, 0.9])
 
 
-@pytest.mark.parametrize("infer", [filter_rows, smooth_rows, viterbi_rows, lambda *args: particle_rows(*args, 500)])
+@pytest.mark.parametrize("infer", [filtered, smoothed, most_likely, lambda *args: sampled(*args, 500)])
 def test_many_states_give_the_same_rows_by_sparse_and_by_dense_transitions(
     infer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,7 +365,7 @@ def test_many_states_give_the_same_rows_by_sparse_and_by_dense_transitions(
     model = floor(states=names, transition=ways, emission={"kind": "discrete", "table": chances})
     symbols = [None, *(f"y{i}" for i in range(10))]
     table = readings(*((i, tag, symbols[random.integers(11)]) for i in range(30) for tag in "tu"))
-    sparse = infer(model, table, COLUMNS)
+    sparse = infer(model, table, COLUMNS).rows
     monkeypatch.setattr(hmm_spec, "DENSE_FROM", 0.0)
-    assert infer(model, table, COLUMNS).equals(sparse)
+    assert infer(model, table, COLUMNS).rows.equals(sparse)
     assert sparse.num_rows >= 60

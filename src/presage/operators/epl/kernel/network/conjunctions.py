@@ -1,70 +1,50 @@
-"""AND: combines a match of one side with those of the others. A part of the one loop."""
+"""AND: combinations of a match of one side with the matches of the others."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from presage.arrays.jit import Ints, inlined
+from presage.operators.epl.kernel.network import memory as m
 from presage.operators.epl.kernel.network.endings import end_term
-from presage.operators.epl.kernel.network.memory import (
-    BEGIN,
-    BIND_WORDS,
-    CELL_MATCH,
-    CELL_NEXT,
-    CELL_SLOT,
-    CELL_WORDS,
-    FIRST,
-    FREE_CELLS,
-    NEED,
-    NEXT,
-    NODE,
-    OPEN,
-    PARENT,
-    SLOT,
-    TASKS,
-    TOP,
-    A,
-    B,
-    extend,
-    grown,
-)
+from presage.operators.epl.kernel.network.memory import extend, grown
 from presage.operators.epl.kernel.network.tables import CHILDREN, KIND, NOT
 from presage.operators.epl.kernel.network.tasks import TRUE, push
 
 
 @inlined
 def keep_match(memory: Ints, term: int, slot: int, match: int) -> None:
-    """There is memory for one cell."""
-    cell = memory[FREE_CELLS]
+    """The caller has checked that there is memory for one cell."""
+    cell = memory[m.FREE_CELLS]
     if cell >= 0:
-        memory[FREE_CELLS] = memory[cell + CELL_NEXT]
+        memory[m.FREE_CELLS] = memory[cell + m.CELL_NEXT]
     else:
-        cell = memory[TOP]
-        memory[TOP] += CELL_WORDS
-    memory[cell + CELL_NEXT] = -1
-    memory[cell + CELL_SLOT] = slot
-    memory[cell + CELL_MATCH] = match
-    if memory[term + B] >= 0:
-        memory[memory[term + B] + CELL_NEXT] = cell
+        cell = memory[m.TOP]
+        memory[m.TOP] += m.CELL_WORDS
+    memory[cell + m.CELL_NEXT] = -1
+    memory[cell + m.CELL_SLOT] = slot
+    memory[cell + m.CELL_MATCH] = match
+    if memory[term + m.B] >= 0:
+        memory[memory[term + m.B] + m.CELL_NEXT] = cell
     else:
-        memory[term + A] = cell
-    memory[term + B] = cell
-    if match != memory[term + BEGIN]:
-        memory[OPEN] += 1
+        memory[term + m.A] = cell
+    memory[term + m.B] = cell
+    if match != memory[term + m.BEGIN]:
+        memory[m.OPEN] += 1
 
 
 @inlined
 def conjoin(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: int, ended: int) -> bool:
-    """The match with each combination of what the other sides have. False: more memory is needed, nothing was done."""
-    sides, here, begin = net[memory[term + NODE] + CHILDREN], memory[sender + SLOT], memory[term + BEGIN]
+    """Combines the match with all matches of the other sides. False: more memory is needed, nothing was done."""
+    sides, here, begin = net[memory[term + m.NODE] + CHILDREN], memory[sender + m.SLOT], memory[term + m.BEGIN]
     counts = np.zeros(sides, np.int64)
     longest = np.zeros(sides, np.int64)
-    cell = memory[term + A]
+    cell = memory[term + m.A]
     while cell >= 0:
-        slot = memory[cell + CELL_SLOT]
+        slot = memory[cell + m.CELL_SLOT]
         counts[slot] += 1
-        longest[slot] = max(longest[slot], grown(memory, memory[cell + CELL_MATCH], begin))
-        cell = memory[cell + CELL_NEXT]
+        longest[slot] = max(longest[slot], grown(memory, memory[cell + m.CELL_MATCH], begin))
+        cell = memory[cell + m.CELL_NEXT]
     combinations, bindings = 1, 0
     for slot in range(sides):
         if slot != here:
@@ -73,36 +53,36 @@ def conjoin(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match:
     if combinations == 0:
         keep_match(memory, term, here, match)
         return True
-    needed = combinations * bindings * BIND_WORDS + CELL_WORDS
-    if memory[TOP] + needed > memory.size or memory[TASKS] + combinations > stack.shape[0]:
-        memory[NEED] = max(needed, combinations)
+    needed = combinations * bindings * m.BIND_WORDS + m.CELL_WORDS
+    if memory[m.TOP] + needed > memory.size or memory[m.TASKS] + combinations > stack.shape[0]:
+        memory[m.NEED] = max(needed, combinations)
         return False
-    # A NOT says once that it is true; it is not waited for.
+    # A NOT turns true only once; no further match of it is expected.
     others = False
-    child = memory[term + FIRST]
+    child = memory[term + m.FIRST]
     while child >= 0:
-        if child != sender and net[memory[child + NODE] + KIND] != NOT:
+        if child != sender and net[memory[child + m.NODE] + KIND] != NOT:
             others = True
-        child = memory[child + NEXT]
-    waits = others or (ended == 0 and net[memory[sender + NODE] + KIND] != NOT)
+        child = memory[child + m.NEXT]
+    waits = others or (ended == 0 and net[memory[sender + m.NODE] + KIND] != NOT)
     most = 0
     for slot in range(sides):
         most = max(most, counts[slot])
         counts[slot] = 0
     collected = np.empty((sides, most), np.int64)
-    cell = memory[term + A]
+    cell = memory[term + m.A]
     while cell >= 0:
-        slot = memory[cell + CELL_SLOT]
-        collected[slot, counts[slot]] = memory[cell + CELL_MATCH]
+        slot = memory[cell + m.CELL_SLOT]
+        collected[slot, counts[slot]] = memory[cell + m.CELL_MATCH]
         counts[slot] += 1
-        cell = memory[cell + CELL_NEXT]
-    # A match is kept only while another side may still turn true.
+        cell = memory[cell + m.CELL_NEXT]
+    # Keep the match only while another side may still turn true.
     if others:
         keep_match(memory, term, here, match)
-    parent = memory[term + PARENT]
+    parent = memory[term + m.PARENT]
     if not waits:
         end_term(net, memory, term)
-    # The first combination is told first, so it is pushed last; the first side turns slowest.
+    # The first combination is reported first, so it is pushed last; the first side varies slowest.
     for number in range(combinations - 1, -1, -1):
         rest, found, size = number, match, combinations
         for slot in range(sides):

@@ -1,92 +1,55 @@
-"""A running term comes in that is to end; it and all below it leave the lists they are in. Parts of the one loop."""
+"""The end of a running term: it and all terms below it leave their lists."""
 
 from __future__ import annotations
 
-from presage.arrays.jit import Ints, inlined
-from presage.operators.epl.kernel.network.memory import (
-    ALIVE,
-    BEGIN,
-    CELL_MATCH,
-    CELL_NEXT,
-    COUNT,
-    DUE,
-    FIRST,
-    FLAG,
-    FOREVER,
-    FREE_CELLS,
-    GONE,
-    GONE_LAST,
-    KEY,
-    NEXT,
-    NODE,
-    OPEN,
-    PARENT,
-    WAITING,
-    A,
-    is_alive,
-    listeners_of,
-    orphan,
-    queue_of,
-    remove,
-    within_loop,
-)
-from presage.operators.epl.kernel.network.tables import (
-    AND,
-    CLOCKED,
-    FILTER,
-    INTERVAL,
-    KIND,
-    LISTENER,
-    QUEUE,
-    QUEUED,
-    UNTIL,
-)
+from presage.arrays.jit import Ints, inlined, inlined_always
+from presage.operators.epl.kernel.network import memory as m
+from presage.operators.epl.kernel.network.memory import is_alive, listeners_of, orphan, remove
+from presage.operators.epl.kernel.network.tables import AND, FILTER, INTERVAL, KIND, LISTENER, UNTIL
 
 
-@within_loop
+@inlined_always
 def bury(net: Ints, memory: Ints, term: int) -> None:
-    """One instance without children leaves its lists. Its block can be read until the moment is over."""
-    node = memory[term + NODE]
+    """Removes an instance without children from its lists. Its block can be read until the moment is over."""
+    node = memory[term + m.NODE]
     kind = net[node + KIND]
     if kind in (FILTER, INTERVAL):
-        memory[OPEN if memory[term + BEGIN] >= 0 else WAITING] -= 1
+        memory[m.OPEN if memory[term + m.BEGIN] >= 0 else m.WAITING] -= 1
     if kind == FILTER:
-        remove(memory, listeners_of(memory, memory[term + KEY], net[node + LISTENER]), term)
+        remove(memory, listeners_of(memory, memory[term + m.KEY], net[node + LISTENER]), term)
     elif kind == AND:
-        cell = memory[term + A]
+        cell = memory[term + m.A]
         while cell >= 0:
-            after = memory[cell + CELL_NEXT]
-            if memory[cell + CELL_MATCH] != memory[term + BEGIN]:
-                memory[OPEN] -= 1
-            memory[cell + CELL_NEXT] = memory[FREE_CELLS]
-            memory[FREE_CELLS] = cell
+            after = memory[cell + m.CELL_NEXT]
+            if memory[cell + m.CELL_MATCH] != memory[term + m.BEGIN]:
+                memory[m.OPEN] -= 1
+            memory[cell + m.CELL_NEXT] = memory[m.FREE_CELLS]
+            memory[m.FREE_CELLS] = cell
             cell = after
-    elif kind == UNTIL and memory[term + COUNT] > 0:
-        memory[OPEN] -= 1
-    if net[node + CLOCKED] == QUEUED and memory[term + DUE] != FOREVER:
-        remove(memory, queue_of(memory, memory[term + KEY], net[node + QUEUE]), term)
-    memory[term + FLAG] &= ~ALIVE
-    memory[term + FIRST] = memory[GONE]
-    if memory[GONE] < 0:
-        memory[GONE_LAST] = term
-    memory[GONE] = term
+    elif kind == UNTIL and memory[term + m.COUNT] > 0:
+        memory[m.OPEN] -= 1
+    memory[term + m.FLAG] &= ~m.ALIVE
+    memory[term + m.FIRST] = memory[m.GONE]
+    if memory[m.GONE] < 0:
+        memory[m.GONE_LAST] = term
+    memory[m.GONE] = term
 
 
 @inlined
 def end_term(net: Ints, memory: Ints, term: int) -> None:
-    """An instance and all below it."""
+    """Ends an instance and all below it."""
     if not is_alive(memory, term):
         return
     orphan(memory, term)
     at = term
     while True:
-        first = memory[at + FIRST]
+        first = memory[at + m.FIRST]
         if first >= 0:
             at = first
             continue
-        parent, after = memory[at + PARENT], memory[at + NEXT]
+        parent, after = memory[at + m.PARENT], memory[at + m.NEXT]
         bury(net, memory, at)
         if at == term:
             return
-        memory[parent + FIRST] = after
+        memory[parent + m.FIRST] = after
         at = parent

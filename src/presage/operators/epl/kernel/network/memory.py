@@ -3,81 +3,38 @@
 A block is named by its address, so a field of it is `memory[term + PARENT]`; -1 is no block. The first words are
 registers. The array can be replaced by a longer copy between any two tasks of the loop: addresses stay.
 
-A running term (instance) is linked with its siblings in the order of creation; a filter that listens is in the list of
-its listener and key, a timer with a constant period in the queue of its node and key. An instance that ended can be
-read until the moment is over, then its block is used again. A binding is the binding before it, a tag and a row. A
-match is named by its last binding, -1 if it is empty, so that partial matches share what they have in common.
+A running term (instance) is linked with its siblings in the order of creation; a listening filter is in the list of its
+node and key. The block of an instance that ended can be read until the moment is over, then it is reused. A binding is
+the binding before it, a tag and a row. A match is named by its last binding (-1: empty), so partial matches share their
+common part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-from numba import njit
-
-from presage.arrays.jit import Bools, Floats, Ints, inlined
-from presage.arrays.programs.borrowing import borrowed
-
-C = TypeVar("C", bound=Callable[..., Any])
+from presage.arrays.jit import Bools, Ints, inlined, inlined_always
+from presage.arrays.programs.machine import Programs, Scratch
 
 # Registers.
-(
-    TOP,
-    FREE_TERMS,
-    FREE_CELLS,
-    GONE,
-    GONE_LAST,
-    TASKS,
-    OUT,
-    MOMENT,
-    HEAP,
-    SERIALS,
-    NOW,
-    PHASE,
-    GROUP,
-    CHOSEN,
-    NEXT_CHOSEN,
-    OPEN,
-    NEXT_DUE,
-    SETS,
-    SEEN,
-    EVENT_ROW,
-    BAD,
-    CLOCK,
-    ASKS,
-    NEED,
-    EPOCH,
-    DISCARD,
-    SUPPRESS,
-    MOST_OPEN,
-    KEYED,
-    KEYS_AT,
-    LISTENING_AT,
-    FILTERS,
-    QUEUES_AT,
-    QUEUES,
-    HEAPS,
-    KEY_NOW,
-    GROUP_END,
-    WAITING,
-    MOST_WAITING,
-    ROUNDS,
-) = range(40)
-REGISTERS = 40
+(TOP, FREE_TERMS, FREE_CELLS, GONE, GONE_LAST, TASKS, OUT, MOMENT, HEAP, SERIALS, NOW, PHASE, GROUP) = range(13)
+(CHOSEN, NEXT_CHOSEN, OPEN, NEXT_DUE, SETS, SEEN, EVENT_ROW, BAD, WATERMARK, ASKS, NEED, EPOCH) = range(13, 25)
+(DISCARD, SUPPRESS, MOST_OPEN, KEYED, KEYS_AT, LISTENING_AT, FILTERS, TIMERS, KEY_NOW, GROUP_END) = range(25, 35)
+(WAITING, MOST_WAITING, ROUNDS) = range(35, 38)
+REGISTERS = 38
 
-# Fields of a running term. A and B are the links of filters and timers, first and last cell of AND, and of a repeat
-# what it has gathered and its lower bound (the upper one is in DUE). Free blocks are linked by FIRST.
+# Fields of a running term. A and B are the links of a filter, the first and last cell of AND, and of a repeat the match
+# so far and its lower bound (the upper one is in DUE). Free blocks are linked by FIRST.
 NODE, PARENT, SLOT, BEGIN, FIRST, FINAL, NEXT, PREV, COUNT, A, B, DUE, SERIAL, KEY, FLAG, SET, CAUSE = range(17)
 TERM_WORDS = 17
 # Bits of FLAG: an operand of EVERY is STARTING until its START is done, and CAUGHT if it turned true meanwhile; a
 # further round of a repeat is FRESH until its START is done.
 ALIVE, STARTING, CAUGHT, FRESH = 1, 2, 4, 8
 
-# Fields of a binding; NUMBER is for those who save it.
+# Fields of a binding; NUMBER is used when a state is saved.
 BEFORE, BOUND_TAG, BOUND_ROW, NUMBER = range(4)
 BIND_WORDS = 4
-# Fields of a cell: a match that one side of an AND has given.
+# Fields of a cell: a match of one side of an AND.
 CELL_NEXT, CELL_SLOT, CELL_MATCH = range(3)
 CELL_WORDS = 3
 # Fields of a key, from KEYS_AT on.
@@ -85,7 +42,7 @@ ROOT, KEY_CAUSE = range(2)
 KEY_WORDS = 2
 NOT_STARTED, FINISHED = -1, -2
 
-# Columns of the table of matches that came out; OUT_ROW is the event's row, -1 of a timer.
+# Columns of the result rows; OUT_ROW is the event's row, -1 if a timer completed the match.
 OUT_MATCH, OUT_TIME, OUT_ROW, OUT_CAUSE, OUT_ORDINAL, OUT_KEY = range(6)
 OUT_WORDS = 6
 
@@ -93,54 +50,44 @@ FOREVER = 2**63 - 1
 
 
 class Values(NamedTuple):
-    """What programs read (see `machine.evaluate`); `places` takes the rows that they speak of."""
+    """Programs and their columns, and the memory to run one of them."""
 
-    ops: Ints
+    programs: Programs
+    scratch: Scratch
+
+
+class Work(NamedTuple):
+    """Arrays of the loop besides the memory: the stack of tasks, result `rows`, the heap of timers, keys that
+    EVERY-DISTINCT has `seen` with their hash table (a power of two long), the filters `chosen` for the event at hand,
+    and `marks`: by event the epoch in which it was last part of a match."""
+
+    stack: Ints
+    rows: Ints
+    heap: Ints
+    seen: Ints
+    hashes: Ints
+    chosen: Ints
+    marks: Ints
+
+
+class Input(NamedTuple):
+    """New rows by key, those of one key in order: `rows` (row numbers), `times`, `causes` (arrival), `sources`,
+    `passes` (rows, filters): whether source and flag are right. The rows of one event and key are a group: `starts`
+    (groups + 1); `firsts` (keys + 1): groups of each key. `events`, by row number, kept rows included: which event of
+    which key the row is a view of. `cursors` (filters, 2) is scratch memory."""
+
+    rows: Ints
+    times: Ints
+    causes: Ints
+    sources: Ints
+    passes: Bools
     starts: Ints
-    ints: Ints
-    int_valid: Bools
-    floats: Floats
-    float_valid: Bools
-    const_i: Ints
-    const_f: Floats
-    const_t: Ints
-    given_i: Ints
-    given_f: Floats
-    given_valid: Bools
-    stack_i: Ints
-    stack_f: Floats
-    stack_valid: Bools
-    places: Ints
+    firsts: Ints
+    events: Ints
+    cursors: Ints
 
 
-def within_loop(function: C) -> C:
-    """A part of the one loop that is there once, or is small: always inlined."""
-    return cast("C", njit(nogil=True, forceinline=True)(function))
-
-
-@within_loop
-def borrowed_values(values: Values) -> Values:
-    return Values(
-        borrowed(values.ops),
-        borrowed(values.starts),
-        borrowed(values.ints),
-        borrowed(values.int_valid),
-        borrowed(values.floats),
-        borrowed(values.float_valid),
-        borrowed(values.const_i),
-        borrowed(values.const_f),
-        borrowed(values.const_t),
-        borrowed(values.given_i),
-        borrowed(values.given_f),
-        borrowed(values.given_valid),
-        borrowed(values.stack_i),
-        borrowed(values.stack_f),
-        borrowed(values.stack_valid),
-        borrowed(values.places),
-    )
-
-
-@within_loop
+@inlined_always
 def is_alive(memory: Ints, term: int) -> bool:
     return memory[term + FLAG] & ALIVE != 0  # type: ignore[no-any-return]
 
@@ -148,21 +95,15 @@ def is_alive(memory: Ints, term: int) -> bool:
 # -- lists ----------------------------------------------------------------------------------------------
 
 
-@within_loop
+@inlined_always
 def listeners_of(memory: Ints, key: int, listener: int) -> int:
-    """Where the list of a filter's instances is: the first, the last."""
+    """The address of the list of a filter's instances: the first, the last."""
     return memory[LISTENING_AT] + 2 * (key * memory[FILTERS] + listener)  # type: ignore[no-any-return]
 
 
-@within_loop
-def queue_of(memory: Ints, key: int, queue: int) -> int:
-    """Where a queue of timers is: the first, the last."""
-    return memory[QUEUES_AT] + 2 * (key * memory[QUEUES] + queue)  # type: ignore[no-any-return]
-
-
-@within_loop
+@inlined_always
 def append(memory: Ints, ends: int, term: int) -> None:
-    """At the end of a list that is linked by A and B."""
+    """Appends to a list that is linked by A and B."""
     last = memory[ends + 1]
     memory[term + A] = -1
     memory[term + B] = last
@@ -173,7 +114,7 @@ def append(memory: Ints, ends: int, term: int) -> None:
     memory[ends + 1] = term
 
 
-@within_loop
+@inlined_always
 def remove(memory: Ints, ends: int, term: int) -> None:
     after, before = memory[term + A], memory[term + B]
     if before >= 0:
@@ -186,9 +127,9 @@ def remove(memory: Ints, ends: int, term: int) -> None:
         memory[ends + 1] = before
 
 
-@within_loop
+@inlined_always
 def adopt(memory: Ints, parent: int, term: int) -> None:
-    """As the last child of its parent."""
+    """Links a term as the last child of its parent."""
     last = memory[parent + FINAL]
     memory[term + NEXT] = -1
     memory[term + PREV] = last
@@ -199,7 +140,7 @@ def adopt(memory: Ints, parent: int, term: int) -> None:
     memory[parent + FINAL] = term
 
 
-@within_loop
+@inlined_always
 def orphan(memory: Ints, term: int) -> None:
     parent = memory[term + PARENT]
     if parent < 0:
@@ -220,7 +161,7 @@ def orphan(memory: Ints, term: int) -> None:
 
 @inlined
 def new_term(memory: Ints, node: int, parent: int, slot: int, begin: int, key: int) -> int:
-    """There is memory: the loop has checked before each task."""
+    """The caller has checked that there is memory, as the loop does before each task."""
     term = memory[FREE_TERMS]
     if term >= 0:
         memory[FREE_TERMS] = memory[term + FIRST]
@@ -250,9 +191,9 @@ def new_term(memory: Ints, node: int, parent: int, slot: int, begin: int, key: i
     return term  # type: ignore[no-any-return]
 
 
-@within_loop
+@inlined_always
 def free_gone(memory: Ints) -> None:
-    """The moment is over: blocks of instances that ended can be used again."""
+    """Frees the blocks of instances that ended in the moment that is over."""
     if memory[GONE] >= 0:
         memory[memory[GONE_LAST] + FIRST] = memory[FREE_TERMS]
         memory[FREE_TERMS] = memory[GONE]
@@ -273,7 +214,7 @@ def next_term(memory: Ints, root: int, at: int) -> int:
 # -- bindings -------------------------------------------------------------------------------------------
 
 
-@within_loop
+@inlined_always
 def bind(memory: Ints, match: int, tag: int, row: int) -> int:
     at = memory[TOP]
     memory[at + BEFORE] = match
@@ -286,7 +227,7 @@ def bind(memory: Ints, match: int, tag: int, row: int) -> int:
 
 @inlined
 def grown(memory: Ints, match: int, begin: int) -> int:
-    """How many bindings `match` has beyond `begin`, which it started from."""
+    """How many bindings `match` has beyond `begin`, from which it grew."""
     size = 0
     while match != begin:
         size += 1
@@ -296,7 +237,7 @@ def grown(memory: Ints, match: int, begin: int) -> int:
 
 @inlined
 def extend(memory: Ints, onto: int, match: int, begin: int) -> int:
-    """What `match` has beyond `begin`, after `onto`. There is memory for it."""
+    """Appends what `match` has beyond `begin` to `onto`. The caller has checked that there is memory."""
     if onto == begin:
         return match
     size = grown(memory, match, begin)
@@ -314,16 +255,16 @@ def extend(memory: Ints, onto: int, match: int, begin: int) -> int:
 
 @inlined
 def bound_row(memory: Ints, match: int, tag: int, index: int) -> int:
-    """The row of a tag: the `index`-th of those bound to it, from the end if negative. -1: there is none."""
+    """The `index`-th row that is bound to a tag, from the end if negative; -1: none."""
     skip = -1 - index
     if index >= 0:
-        found = 0
+        count = 0
         at = match
         while at >= 0:
             if memory[at + BOUND_TAG] == tag:
-                found += 1
+                count += 1
             at = memory[at + BEFORE]
-        skip = found - 1 - index
+        skip = count - 1 - index
         if skip < 0:
             return -1
     while match >= 0:

@@ -1,107 +1,64 @@
-"""What a term does when a child turned true or false. Parts of the one loop."""
+"""Reactions of a term when a child turns true or false."""
 
 from __future__ import annotations
 
-from presage.arrays.jit import Ints, inlined
+from presage.arrays.jit import Ints, inlined, inlined_always
+from presage.operators.epl.kernel.network import memory as m
 from presage.operators.epl.kernel.network.conjunctions import conjoin
 from presage.operators.epl.kernel.network.endings import end_term
-from presage.operators.epl.kernel.network.memory import (
-    BEGIN,
-    BIND_WORDS,
-    CAUGHT,
-    COUNT,
-    DUE,
-    EVENT_ROW,
-    FINISHED,
-    FIRST,
-    FLAG,
-    FOREVER,
-    FRESH,
-    KEY,
-    KEY_CAUSE,
-    KEY_WORDS,
-    KEYS_AT,
-    NEED,
-    NEXT,
-    NODE,
-    NOW,
-    OPEN,
-    OUT,
-    OUT_CAUSE,
-    OUT_KEY,
-    OUT_MATCH,
-    OUT_ROW,
-    OUT_TIME,
-    PARENT,
-    ROOT,
-    SEEN,
-    SET,
-    SLOT,
-    STARTING,
-    TOP,
-    A,
-    B,
-    Values,
-    extend,
-    grown,
-    is_alive,
-    within_loop,
-)
-from presage.operators.epl.kernel.network.periods import NOT_KNOWN, compute, due_time
+from presage.operators.epl.kernel.network.memory import Values, Work, extend, grown, is_alive
+from presage.operators.epl.kernel.network.periods import NOT_KNOWN, due_time, is_true
 from presage.operators.epl.kernel.network.seen_keys import copy_set, let_through
-from presage.operators.epl.kernel.network.starts import new_set, spawn, start_child, start_round
+from presage.operators.epl.kernel.network.starts import new_set, spawn, start_child
 from presage.operators.epl.kernel.network.tables import (
     AND,
-    ARGUMENTS,
     CHILDREN,
     DISTINCT,
     EVERY,
     FILTER,
-    FIRST_ARGUMENT,
     FIRST_CHILD,
     FOLLOWED,
     KIND,
     MOST,
     NOT,
     OR,
-    PROGRAM,
     UNTIL,
     WITHIN,
 )
 from presage.operators.epl.kernel.network.tasks import FALSE, TRUE, push
 
 
-@within_loop
+@inlined_always
 def emit(memory: Ints, rows: Ints, key: int, match: int, ended: int) -> None:
     """The whole pattern turned true."""
-    out, at = memory[OUT], memory[KEYS_AT] + key * KEY_WORDS
-    rows[out, OUT_MATCH] = match
-    rows[out, OUT_TIME] = memory[NOW]
-    rows[out, OUT_ROW] = memory[EVENT_ROW]
-    rows[out, OUT_CAUSE] = memory[at + KEY_CAUSE]
-    rows[out, OUT_KEY] = key
-    memory[OUT] += 1
+    out, at = memory[m.OUT], memory[m.KEYS_AT] + key * m.KEY_WORDS
+    rows[out, m.OUT_MATCH] = match
+    rows[out, m.OUT_TIME] = memory[m.NOW]
+    rows[out, m.OUT_ROW] = memory[m.EVENT_ROW]
+    rows[out, m.OUT_CAUSE] = memory[at + m.KEY_CAUSE]
+    rows[out, m.OUT_KEY] = key
+    memory[m.OUT] += 1
     if ended:
-        memory[at + ROOT] = FINISHED
+        memory[at + m.ROOT] = m.FINISHED
 
 
-@within_loop
+@inlined_always
 def follow(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: int, ended: int) -> None:
-    node = memory[term + NODE]
-    after = memory[sender + SLOT] + 1
+    node = memory[term + m.NODE]
+    after = memory[sender + m.SLOT] + 1
     if after == net[node + CHILDREN]:
-        over = ended == 1 and memory[term + FIRST] < 0
+        over = ended == 1 and memory[term + m.FIRST] < 0
         if over:
             end_term(net, memory, term)
-        push(memory, stack, TRUE, memory[term + PARENT], term, match, 1 if over else 0)
+        push(memory, stack, TRUE, memory[term + m.PARENT], term, match, 1 if over else 0)
         return
     limit = net[net[node + FIRST_CHILD] + net[node + CHILDREN] + after]
     if limit >= 0:
-        child = memory[term + FIRST]
+        child = memory[term + m.FIRST]
         while child >= 0:
-            if memory[child + SLOT] == after:
+            if memory[child + m.SLOT] == after:
                 limit -= 1
-            child = memory[child + NEXT]
+            child = memory[child + m.NEXT]
         if limit <= 0:
             return
     start_child(net, memory, stack, term, after, match)
@@ -110,38 +67,38 @@ def follow(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: 
 @inlined
 def repeat(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: int, ended: int) -> bool:
     """False: more memory is needed, nothing was done."""
-    begin, low, high, parent = memory[term + BEGIN], memory[term + B], memory[term + DUE], memory[term + PARENT]
-    repeated = memory[sender + SLOT] == 0
-    if repeated and 0 <= high <= memory[term + COUNT]:
+    begin, low, high, parent = memory[term + m.BEGIN], memory[term + m.B], memory[term + m.DUE], memory[term + m.PARENT]
+    repeated = memory[sender + m.SLOT] == 0
+    if repeated and 0 <= high <= memory[term + m.COUNT]:
         return True
-    needed = grown(memory, match, begin) * BIND_WORDS
-    if memory[TOP] + needed > memory.size:
-        memory[NEED] = needed
+    needed = grown(memory, match, begin) * m.BIND_WORDS
+    if memory[m.TOP] + needed > memory.size:
+        memory[m.NEED] = needed
         return False
-    gathered = memory[term + A]
+    gathered = memory[term + m.A]
     if not repeated:
-        enough = memory[term + COUNT] >= low
+        enough = memory[term + m.COUNT] >= low
         end_term(net, memory, term)
         if enough:
             push(memory, stack, TRUE, parent, term, extend(memory, gathered, match, begin), 1)
         else:
             push(memory, stack, FALSE, parent, term, -1, 0)
         return True
-    if memory[term + COUNT] == 0:
-        memory[OPEN] += 1
-    memory[term + COUNT] += 1
-    # A round that took neither an event nor time would be followed by its like for ever: all that must be are done.
-    endless = memory[sender + FLAG] & FRESH != 0
+    if memory[term + m.COUNT] == 0:
+        memory[m.OPEN] += 1
+    memory[term + m.COUNT] += 1
+    # A round that takes neither an event nor time would repeat for ever: count all required rounds as done.
+    endless = memory[sender + m.FLAG] & m.FRESH != 0
     if endless:
-        memory[term + COUNT] = max(memory[term + COUNT], low)
+        memory[term + m.COUNT] = max(memory[term + m.COUNT], low)
     gathered = extend(memory, gathered, match, begin)
-    memory[term + A] = gathered
-    if low == high and memory[term + COUNT] == low:
+    memory[term + m.A] = gathered
+    if low == high and memory[term + m.COUNT] == low:
         end_term(net, memory, term)
         push(memory, stack, TRUE, parent, term, gathered, 1)
-    elif high < 0 or memory[term + COUNT] < high:
+    elif high < 0 or memory[term + m.COUNT] < high:
         if ended and not endless:
-            start_round(net, memory, stack, term)
+            spawn(net, memory, stack, term, m.FRESH, -1)
     else:
         end_term(net, memory, sender)
     return True
@@ -149,68 +106,49 @@ def repeat(net: Ints, memory: Ints, stack: Ints, term: int, sender: int, match: 
 
 @inlined
 def distinguish(
-    net: Ints,
-    values: Values,
-    memory: Ints,
-    stack: Ints,
-    seen: Ints,
-    index: Ints,
-    term: int,
-    sender: int,
-    match: int,
-    ended: int,
+    net: Ints, values: Values, memory: Ints, work: Work, term: int, sender: int, match: int, ended: int
 ) -> bool:
     """EVERY-DISTINCT. False: more memory is needed, nothing was done."""
-    node, group = memory[term + NODE], memory[sender + SET]
-    spawns = net[memory[sender + NODE] + KIND] != FILTER
-    if spawns and not ended and 2 * memory[SEEN] + 2 > seen.shape[0]:
-        memory[NEED] = memory[SEEN] + 2
+    node, group = memory[term + m.NODE], memory[sender + m.SET]
+    spawns = net[memory[sender + m.NODE] + KIND] != FILTER
+    if spawns and not ended and 2 * memory[m.SEEN] + 2 > work.seen.shape[0]:
+        memory[m.NEED] = memory[m.SEEN] + 2
         return False
-    expiry = FOREVER
+    expiry = m.FOREVER
     if net[node + MOST] >= 0:
-        expiry = due_time(net, values, memory, node, memory[term + BEGIN], memory[NOW])
-        expiry = FOREVER if expiry == NOT_KNOWN else expiry
-    if let_through(net, values, memory, seen, index, node, match, group, memory[NOW], expiry):
-        push(memory, stack, TRUE, memory[term + PARENT], term, match, 0)
+        expiry = due_time(net, values, memory, node, memory[term + m.BEGIN], memory[m.NOW])
+        expiry = m.FOREVER if expiry == NOT_KNOWN else expiry
+    if let_through(net, values, memory, work, node, match, group, expiry):
+        push(memory, work.stack, TRUE, memory[term + m.PARENT], term, match, 0)
     if spawns:
         if not ended:
-            # The operand goes on with its own keys; the new one starts with what is known by now.
+            # The operand keeps its own set; the new one starts with a copy.
             other = new_set(memory)
-            copy_set(memory, seen, index, group, other)
+            copy_set(memory, work, group, other)
             group = other
-        spawn(net, memory, stack, term, group)
+        spawn(net, memory, work.stack, term, m.STARTING, group)
     return True
 
 
-@within_loop
+@inlined_always
 def turn_true(
-    net: Ints,
-    values: Values,
-    memory: Ints,
-    stack: Ints,
-    rows: Ints,
-    seen: Ints,
-    index: Ints,
-    term: int,
-    sender: int,
-    match: int,
-    ended: int,
+    net: Ints, values: Values, memory: Ints, work: Work, term: int, sender: int, match: int, ended: int
 ) -> bool:
     """A child turned true. False: more memory is needed, nothing was done."""
     if term < 0:
-        emit(memory, rows, memory[sender + KEY], match, ended)
+        emit(memory, work.rows, memory[sender + m.KEY], match, ended)
         return True
     if not is_alive(memory, term):
         return True
-    if memory[sender + FLAG] & STARTING:
-        memory[sender + FLAG] |= CAUGHT
+    if memory[sender + m.FLAG] & m.STARTING:
+        memory[sender + m.FLAG] |= m.CAUGHT
         return True
-    node, parent = memory[term + NODE], memory[term + PARENT]
+    node, parent, stack = memory[term + m.NODE], memory[term + m.PARENT], work.stack
     kind = net[node + KIND]
     if kind == EVERY:
         push(memory, stack, TRUE, parent, term, match, 0)
-        if net[memory[sender + NODE] + KIND] != FILTER:
-            spawn(net, memory, stack, term, -1)
+        if net[memory[sender + m.NODE] + KIND] != FILTER:
+            spawn(net, memory, stack, term, m.STARTING, -1)
     elif kind == FOLLOWED:
         follow(net, memory, stack, term, sender, match, ended)
     elif kind == AND:
@@ -218,53 +156,50 @@ def turn_true(
     elif kind == UNTIL:
         return repeat(net, memory, stack, term, sender, match, ended)
     elif kind == DISTINCT:
-        return distinguish(net, values, memory, stack, seen, index, term, sender, match, ended)
+        return distinguish(net, values, memory, work, term, sender, match, ended)
     elif kind == NOT:
         if ended:
             end_term(net, memory, term)
             push(memory, stack, FALSE, parent, term, -1, 0)
-    else:  # OR and guards: what they let through goes on
+    else:  # OR and guards
         passes = True
         if kind == WITHIN:
-            memory[term + COUNT] += 1
-            passes = net[node + MOST] < 0 or memory[term + COUNT] <= net[node + MOST]
+            memory[term + m.COUNT] += 1
+            passes = net[node + MOST] < 0 or memory[term + m.COUNT] <= net[node + MOST]
         elif kind != OR:
-            compute(
-                net, values, memory, net[node + PROGRAM], net[node + FIRST_ARGUMENT], net[node + ARGUMENTS], match, -1
-            )
-            passes = values.stack_valid[0] and values.stack_i[0] != 0
+            passes = is_true(net, values, memory, node, match, -1)
         if ended or not passes:
             end_term(net, memory, term)
         push(memory, stack, TRUE if passes else FALSE, parent, term, match, ended)
     return True
 
 
-@within_loop
+@inlined_always
 def turn_false(net: Ints, memory: Ints, stack: Ints, term: int, sender: int) -> None:
     """A child has ended and can no longer turn true."""
     if term < 0:
-        memory[memory[KEYS_AT] + memory[sender + KEY] * KEY_WORDS + ROOT] = FINISHED
+        memory[memory[m.KEYS_AT] + memory[sender + m.KEY] * m.KEY_WORDS + m.ROOT] = m.FINISHED
         return
-    # What fails at its very start is not started again: it would be for ever.
-    if not is_alive(memory, term) or memory[sender + FLAG] & STARTING:
+    # A term that fails at its start is not started again: that would never end.
+    if not is_alive(memory, term) or memory[sender + m.FLAG] & m.STARTING:
         return
-    kind = net[memory[term + NODE] + KIND]
+    kind = net[memory[term + m.NODE] + KIND]
     if kind in (EVERY, DISTINCT):
-        spawn(net, memory, stack, term, -1 if kind == EVERY else new_set(memory))
+        spawn(net, memory, stack, term, m.STARTING, -1 if kind == EVERY else new_set(memory))
         return
     if kind == NOT:
         return
-    if kind == FOLLOWED and memory[term + FIRST] >= 0:
+    if kind == FOLLOWED and memory[term + m.FIRST] >= 0:
         return
-    if kind == OR and (memory[term + FIRST] >= 0 or memory[term + COUNT] < net[memory[term + NODE] + CHILDREN]):
+    if kind == OR and (memory[term + m.FIRST] >= 0 or memory[term + m.COUNT] < net[memory[term + m.NODE] + CHILDREN]):
         return
     end_term(net, memory, term)
-    push(memory, stack, FALSE, memory[term + PARENT], term, -1, 0)
+    push(memory, stack, FALSE, memory[term + m.PARENT], term, -1, 0)
 
 
-@within_loop
+@inlined_always
 def end_spawn(net: Ints, memory: Ints, term: int) -> None:
     """SPAWNED: the START of an operand of EVERY, or of a round of a repeat, is done."""
-    if memory[term + FLAG] & CAUGHT:
+    if memory[term + m.FLAG] & m.CAUGHT:
         end_term(net, memory, term)
-    memory[term + FLAG] &= ~(STARTING | CAUGHT | FRESH)
+    memory[term + m.FLAG] &= ~(m.STARTING | m.CAUGHT | m.FRESH)

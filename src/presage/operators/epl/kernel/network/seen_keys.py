@@ -1,7 +1,7 @@
 """Keys that EVERY-DISTINCT has let through, as sets with expiry.
 
-Lines of `seen` are found by a hash table. A set is never emptied within a step: a new one gets a new number, and lines
-of sets that no instance has are dropped between steps.
+A hash table finds the lines of `seen`. A set is never emptied within a step: a new one gets a new number, and the lines
+of unused sets are dropped between steps.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from presage.arrays.jit import Ints, inlined
 from presage.arrays.programs.code import FLOAT
-from presage.operators.epl.kernel.network.memory import SEEN, Values
+from presage.operators.epl.kernel.network.memory import NOW, SEEN, Values, Work
 from presage.operators.epl.kernel.network.periods import compute
 from presage.operators.epl.kernel.network.tables import ARGUMENTS, FIRST_ARGUMENT, FIRST_KEY, KEYS
 
@@ -29,7 +29,7 @@ def hashed(seen: Ints, line: int, width: int) -> int:
 
 @inlined
 def place_of(seen: Ints, index: Ints, line: int) -> int:
-    """Where a line with the same set and key is entered in `index`, or the free place for it."""
+    """The slot of `index` with a line of the same set and key, or the free slot for it."""
     width = seen.shape[1] - WORDS
     at = hashed(seen, line, width) & (index.size - 1)
     while index[at] >= 0:
@@ -45,19 +45,10 @@ def place_of(seen: Ints, index: Ints, line: int) -> int:
 
 @inlined
 def let_through(
-    net: Ints,
-    values: Values,
-    memory: Ints,
-    seen: Ints,
-    index: Ints,
-    node: int,
-    match: int,
-    group: int,
-    now: int,
-    expiry: int,
+    net: Ints, values: Values, memory: Ints, work: Work, node: int, match: int, group: int, expiry: int
 ) -> bool:
-    """Whether the key of `match` is new to the set `group`; if so it is kept until `expiry`. Takes one line."""
-    line = memory[SEEN]
+    """Whether the key of `match` is new to the set `group`; if so it is stored until `expiry`. Needs one free line."""
+    seen, index, line = work.seen, work.hashes, memory[SEEN]
     seen[line, SEEN_SET] = group
     seen[line, EXPIRY] = expiry
     seen[line, NULLS] = 0
@@ -66,30 +57,31 @@ def let_through(
     for k in range(net[node + KEYS]):
         key = net[node + FIRST_KEY] + 2 * k
         compute(net, values, memory, net[key], net[node + FIRST_ARGUMENT], net[node + ARGUMENTS], match, -1)
-        if not values.stack_valid[0]:
+        if not values.scratch.stack_valid[0]:
             seen[line, NULLS] |= 1 << k
         elif net[key + 1] == FLOAT:
-            number = values.stack_f[0]
-            # One NaN for all of them, and one zero.
+            number = values.scratch.stack_f[0]
+            # All NaN are one key, and so are both zeros.
             number = np.nan if number != number else number + 0.0
             seen[line, WORDS + k] = np.float64(number).view(np.int64)
         else:
-            seen[line, WORDS + k] = values.stack_i[0]
+            seen[line, WORDS + k] = values.scratch.stack_i[0]
     at = place_of(seen, index, line)
-    found = index[at]
-    if found < 0:
+    known = index[at]
+    if known < 0:
         index[at] = line
         memory[SEEN] += 1
         return True
-    if seen[found, EXPIRY] <= now:
-        seen[found, EXPIRY] = expiry
+    if seen[known, EXPIRY] <= memory[NOW]:
+        seen[known, EXPIRY] = expiry
         return True
     return False
 
 
 @inlined
-def copy_set(memory: Ints, seen: Ints, index: Ints, group: int, other: int) -> None:
-    """The keys of a set in another one, too. There is memory for as many lines as there are."""
+def copy_set(memory: Ints, work: Work, group: int, other: int) -> None:
+    """Copies the keys of a set to another one. There must be memory for as many lines as are used."""
+    seen, index = work.seen, work.hashes
     for line in range(memory[SEEN]):
         if seen[line, SEEN_SET] == group:
             copied = memory[SEEN]

@@ -1,7 +1,7 @@
 """The terms of a pattern as one array of numbers, which the compiled loop reads.
 
-A node is named by the address of its line in the array; lists that belong to it stand behind the lines. So a value of
-a node is `net[node + KIND]`, and its first child `net[net[node + FIRST_CHILD]]`.
+A node is named by the address of its line in the array; its lists follow after all lines. So a field of a node is
+`net[node + KIND]`, and its first child `net[net[node + FIRST_CHILD]]`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ FILTER, FOLLOWED, AND, OR, NOT, EVERY, DISTINCT, UNTIL, WITHIN, WHILE, INTERVAL 
 KINDS = ("filter", "followed", "and", "or", "not", "every", "distinct", "until", "within", "while", "interval")
 
 # Of each node. FIRST_x is the address of a list, x its length. Limits (of the starts of each child) follow the
-# children. QUEUE: the number of its queue of timers. STAYS: a filter goes on listening when it matched, because its
-# parent would start it again at once.
+# children. STAYS: a filter keeps listening after a match, because its parent would start it again at once.
 (
     KIND,
     FIRST_CHILD,
@@ -42,19 +41,12 @@ KINDS = ("filter", "followed", "and", "or", "not", "every", "distinct", "until",
     SPAN_BANK,
     FIRST_SPAN_ARGUMENT,
     SPAN_ARGUMENTS,
-    CLOCKED,
-    QUEUE,
-) = range(26)
-WIDTH = 26
-# Of a filter: the filters of higher rank see an event first. States name nodes by their addresses, so a line keeps its
-# width.
-RANK = MOST
+    TIMED,
+) = range(25)
+WIDTH = 26  # states name nodes by their addresses, so a line keeps its width
+RANK = MOST  # of a filter: filters of higher rank react first
 
-# How the timers of a node are kept (CLOCKED): with one constant period they fall due as they were made. Not so with
-# months: from 10:00 on the 30th and from 9:00 on the 31st of January they lead to the last of February.
-UNTIMED, QUEUED, HEAPED = 0, 1, 2
-
-CURRENT = -1  # in a list of arguments (pairs of tag and index): the event at hand instead of a tag
+CURRENT = -1  # in a list of arguments (pairs of tag and index): the event at hand, not a tag
 LAST = -1
 
 
@@ -66,7 +58,7 @@ def build_network(spec: PatternTables) -> Ints:
         lists.extend(values)
         return lines.size + len(lists) - len(values)
 
-    filters, queues = 0, 0
+    filters = 0
     lines[:, STAYS] = 0
     ranks = _ranks(spec)
     for number, node in enumerate(spec.nodes):
@@ -85,10 +77,7 @@ def build_network(spec: PatternTables) -> Ints:
         line[MONTHS], line[MICROS] = period.months, period.micros
         line[SPAN_PROGRAM], line[SPAN_BANK] = period.program, period.bank
         line[FIRST_SPAN_ARGUMENT], line[SPAN_ARGUMENTS] = add(_pairs(period.arguments)), len(period.arguments)
-        line[CLOCKED] = _clocked(node)
-        if line[CLOCKED] == QUEUED:
-            line[QUEUE] = queues
-            queues += 1
+        line[TIMED] = node.kind in ("within", "interval") and node.period is not None
         if node.kind == "filter":
             line[LISTENER], line[RANK] = filters, ranks[number]
             filters += 1
@@ -98,12 +87,12 @@ def build_network(spec: PatternTables) -> Ints:
 
 
 def _ranks(spec: PatternTables) -> list[int]:
-    """In which order the filters of one instance see an event: of an AND those under NOT before the others, so that an
-    event that fits both ends it without a match; of a repeat those of UNTIL not after those of the repeated term."""
+    """The order in which the filters of one instance react to an event. Of an AND those under NOT come first, so that
+    an event that passes both ends it without a match; of a repeat those of UNTIL come no later than the repeated."""
     ranks = [0] * len(spec.nodes)
 
     def rank(number: int, least: int) -> int:
-        """Gives the nodes below a rank, and says the highest."""
+        """Ranks a node and those below it; returns the highest rank."""
         node, ranks[number], most = spec.nodes[number], least, least
         denied = [c for c in node.children if node.kind == "and" and _denies(spec, c)]
         for child in node.children:
@@ -116,13 +105,13 @@ def _ranks(spec: PatternTables) -> list[int]:
 
 
 def _denies(spec: PatternTables, number: int) -> bool:
-    """Whether the term is a NOT, as it is or under guards."""
+    """Whether the term is a NOT, or a NOT under guards."""
     node = spec.nodes[number]
     return node.kind == "not" or (node.kind in ("within", "while") and _denies(spec, node.children[0]))
 
 
 def column_of(net: Ints, spec: PatternTables, field: int) -> Ints:
-    """A value of all nodes."""
+    """One field of all nodes."""
     return net[: len(spec.nodes) * WIDTH].reshape(-1, WIDTH)[:, field]
 
 
@@ -138,9 +127,3 @@ def _limits(node: Node) -> list[int]:
     if node.kind != "followed" or not node.limits:
         return [-1] * len(node.children)
     return [-1, *node.limits]
-
-
-def _clocked(node: Node) -> int:
-    if node.kind not in ("within", "interval") or node.period is None:
-        return UNTIMED
-    return QUEUED if node.period.program < 0 and not node.period.months else HEAPED

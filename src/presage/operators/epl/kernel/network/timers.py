@@ -1,98 +1,59 @@
-"""The queue of timers: the one that falls due first is taken first.
+"""The heap of timers, by due time, then creation.
 
-Timers of a node with a constant period fall due in the order in which they were made: a queue, where taking one out is
-a matter of two links. Timers of months, and those whose period an event gives, are in a heap by (time, creation); those
-that ended remain there until they come up. The heap is made anew for each key that is worked on.
+A timer whose instance has ended stays in the heap until it is due. The heap is rebuilt for each key that is processed.
 """
 
 from __future__ import annotations
 
-from presage.arrays.jit import Ints, inlined
-from presage.operators.epl.kernel.network.memory import (
-    CAUSE,
-    DUE,
-    FOREVER,
-    HEAP,
-    KEY,
-    KEY_CAUSE,
-    KEY_NOW,
-    KEY_WORDS,
-    KEYS_AT,
-    NEXT_DUE,
-    NODE,
-    QUEUES,
-    ROOT,
-    SERIAL,
-    append,
-    is_alive,
-    next_term,
-    queue_of,
-    within_loop,
-)
-from presage.operators.epl.kernel.network.tables import CLOCKED, HEAPED, QUEUE
+from presage.arrays.jit import Ints, inlined, inlined_always
+from presage.operators.epl.kernel.network import memory as m
+from presage.operators.epl.kernel.network.memory import is_alive, next_term
+from presage.operators.epl.kernel.network.tables import TIMED
 
 
 @inlined
-def set_timer(net: Ints, memory: Ints, heap: Ints, term: int, due: int) -> None:
-    """FOREVER: it never falls due, so that it need not be kept."""
-    if due == FOREVER:
+def set_timer(memory: Ints, heap: Ints, term: int, due: int) -> None:
+    if due == m.FOREVER:
         return
-    memory[term + DUE] = due
-    memory[term + CAUSE] = memory[memory[KEYS_AT] + memory[term + KEY] * KEY_WORDS + KEY_CAUSE]
-    if due < memory[NEXT_DUE]:
-        memory[NEXT_DUE] = due
-    if net[memory[term + NODE] + CLOCKED] == HEAPED:
-        push_heap(memory, heap, due, memory[term + SERIAL], term)
-    else:
-        append(memory, queue_of(memory, memory[term + KEY], net[memory[term + NODE] + QUEUE]), term)
+    memory[term + m.DUE] = due
+    memory[term + m.CAUSE] = memory[memory[m.KEYS_AT] + memory[term + m.KEY] * m.KEY_WORDS + m.KEY_CAUSE]
+    if due < memory[m.NEXT_DUE]:
+        memory[m.NEXT_DUE] = due
+    push_heap(memory, heap, due, memory[term + m.SERIAL], term)
 
 
 @inlined
 def first_timer(memory: Ints, heap: Ints) -> int:
-    """The instance of the key at hand whose timer is the first to fall due; -1 if there is none. Keeps NEXT_DUE
-    right."""
-    best = -1
-    for k in range(memory[QUEUES]):
-        head = memory[queue_of(memory, memory[KEY_NOW], k)]
-        if head >= 0 and (best < 0 or _before(memory, head, best)):
-            best = head
-    while memory[HEAP] > 0:
-        top = heap[0, 2]
-        if is_alive(memory, top) and memory[top + SERIAL] == heap[0, 1] and memory[top + DUE] == heap[0, 0]:
-            if best < 0 or _before(memory, top, best):
-                best = top
-            break
+    """The instance of the current key whose timer is due first; -1: none. Updates NEXT_DUE."""
+    while memory[m.HEAP] > 0:
+        term = heap[0, 2]
+        if is_alive(memory, term) and memory[term + m.SERIAL] == heap[0, 1] and memory[term + m.DUE] == heap[0, 0]:
+            memory[m.NEXT_DUE] = memory[term + m.DUE]
+            return term  # type: ignore[no-any-return]
         pop_heap(memory, heap)
-    memory[NEXT_DUE] = memory[best + DUE] if best >= 0 else FOREVER
-    return best
+    memory[m.NEXT_DUE] = m.FOREVER
+    return -1
 
 
 @inlined
 def fill_heap(net: Ints, memory: Ints, heap: Ints) -> bool:
-    """The timers of the key at hand. False: more memory is needed."""
-    memory[HEAP] = 0
-    root = memory[memory[KEYS_AT] + memory[KEY_NOW] * KEY_WORDS + ROOT]
+    """The timers of the current key. False: more memory is needed."""
+    memory[m.HEAP] = 0
+    root = memory[memory[m.KEYS_AT] + memory[m.KEY_NOW] * m.KEY_WORDS + m.ROOT]
     at = root
     while at >= 0:
-        if net[memory[at + NODE] + CLOCKED] == HEAPED and memory[at + DUE] != FOREVER:
-            if memory[HEAP] + 1 >= heap.shape[0]:
+        if net[memory[at + m.NODE] + TIMED] and memory[at + m.DUE] != m.FOREVER:
+            if memory[m.HEAP] + 1 >= heap.shape[0]:
                 return False
-            push_heap(memory, heap, memory[at + DUE], memory[at + SERIAL], at)
+            push_heap(memory, heap, memory[at + m.DUE], memory[at + m.SERIAL], at)
         at = next_term(memory, root, at)
     return True
 
 
 @inlined
-def _before(memory: Ints, a: int, b: int) -> bool:
-    if memory[a + DUE] != memory[b + DUE]:
-        return memory[a + DUE] < memory[b + DUE]  # type: ignore[no-any-return]
-    return memory[a + SERIAL] < memory[b + SERIAL]  # type: ignore[no-any-return]
-
-
-@inlined
 def push_heap(memory: Ints, heap: Ints, due: int, serial: int, term: int) -> None:
-    at = memory[HEAP]
-    memory[HEAP] += 1
+    at = memory[m.HEAP]
+    memory[m.HEAP] += 1
     while at > 0:
         up = (at - 1) >> 1
         if heap[up, 0] < due or (heap[up, 0] == due and heap[up, 1] < serial):
@@ -104,7 +65,7 @@ def push_heap(memory: Ints, heap: Ints, due: int, serial: int, term: int) -> Non
     heap[at, 2] = term
 
 
-@within_loop
+@inlined_always
 def _copy(heap: Ints, line: int, to: int) -> None:
     for k in range(3):
         heap[to, k] = heap[line, k]
@@ -112,8 +73,8 @@ def _copy(heap: Ints, line: int, to: int) -> None:
 
 @inlined
 def pop_heap(memory: Ints, heap: Ints) -> None:
-    memory[HEAP] -= 1
-    size = memory[HEAP]
+    memory[m.HEAP] -= 1
+    size = memory[m.HEAP]
     due, serial, term = heap[size, 0], heap[size, 1], heap[size, 2]
     at = 0
     while True:

@@ -1,6 +1,6 @@
-"""The argument of an aggregate as an array, with the place of each row that counts.
+"""The argument of an aggregate: an array, and the index of each counted row in it.
 
-Values stay where they are until the answer is known: overlapping matches share them, and texts are copied once.
+Values are not copied until the result is known: overlapping matches share them, and texts are copied once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from presage.arrays.order_keys import keys_of
 
 
 class Columns:
-    """The columns of a step's table, each made one array once."""
+    """The columns of a step's table, each combined into one array once."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -32,7 +32,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Argument:
-    """Row i of those that count has the value `array[at[i]]`."""
+    """Counted row i has the value `array[at[i]]`."""
 
     array: pa.Array
     at: Ints
@@ -63,11 +63,11 @@ class Argument:
         return codes[self.at], count
 
     def keys(self, what: str) -> Ints:
-        """Integers that compare as the values do; what stands under a null means nothing."""
+        """Integers that compare as the values do; undefined for nulls."""
         return keys_of(self.array, what).keys[self.at]
 
     def picked(self, nth: Ints, present: Bools) -> pa.Array:
-        """The value of the nth row that counts; null where not `present`."""
+        """The value of the nth counted row; null where not `present`."""
         if present.all():
             return take(self.array, self.at[nth])
         places = np.zeros(nth.size, np.int64)
@@ -81,7 +81,7 @@ def argument_of(columns: Columns, names: tuple[str, ...], which: Ints, rows: Int
     if len(distinct) == 1:
         return _gathered(columns.column(distinct[0]), rows)
     number = np.array([distinct.index(name) for name in names], np.int64)[which]
-    # Of each column only what its rows need, then the places of these in the whole.
+    # Take from each column only the rows that need it, then index into the concatenation.
     arrays = []
     at = np.empty(rows.size, np.int64)
     start = 0
@@ -94,7 +94,7 @@ def argument_of(columns: Columns, names: tuple[str, ...], which: Ints, rows: Int
 
 
 def _gathered(array: pa.Array, rows: Ints) -> Argument:
-    """Where matches are few, ranks and codes of all rows of the table would be work for nothing."""
+    """With few matches only their rows are copied, because ranks and codes are computed for the whole array."""
     if rows.size * 2 < len(array):
         return Argument(take(array, rows), np.arange(rows.size))
     return Argument(array, rows)

@@ -44,7 +44,7 @@ class _Gathering:
         if measure.fold is not None:
             return self._fold(measure.fold)
         if measure.place is None:
-            raise error("INTERNAL", what=f"the measure {measure.output} has nothing to show")
+            raise error("INTERNAL", what=f"the measure {measure.output} has no value")
         if measure.column is None:
             labels = self._matched.labels_at(measure.place, self._views)
             return pa.array(self._spec.automaton.variables, pa.string()).take(with_nulls(labels, labels >= 0))
@@ -54,7 +54,7 @@ class _Gathering:
     def _fold(self, fold: Fold) -> pa.Array:
         begin, end = self._matched.stretch(fold.labels, self._views, fold.final)
         if fold.program < 0 and not fold.columns:
-            result = pa.array(end - begin)  # count(*): nobody asks which rows they are
+            result = pa.array(end - begin)  # count(*) needs no rows
         else:
             line = self._matched.chosen(fold.labels).line
             all_views = self._matched.views
@@ -67,13 +67,13 @@ class _Gathering:
             result = fold_values(fold, values, by, Stretches(views.match, begin, end))
         if fold.function != "count":
             return result
-        # A count over no rows is 0, but an unmatched row counts nothing at all.
+        # A count over no rows is 0, but null for an unmatched row.
         unmatched = self._views.match < 0
         return pc.if_else(pa.array(unmatched), None, result) if unmatched.any() else result
 
     def _computed(self, fold: Fold, views: Views) -> Argument:
         places = [self._matched.rows_at(place, views) for place in fold.places]
-        # The rows also say how many values there are to be, should the program look at none of them.
+        # The rows also set the number of values if the program reads none of them.
         places = places or [views.row]
         values, valid = evaluate_all(self._spec.code, fold.program, places, self._encoded, [])
         kind = pa.float64() if fold.bank == FLOAT else pa.int64()

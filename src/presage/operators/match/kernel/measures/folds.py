@@ -1,8 +1,8 @@
-"""Aggregates over the rows of matches that count: one value for each output row.
+"""Aggregates over the counted rows of matches: one value for each output row.
 
-The rows that count stand in a line, match after match; each output row sees a stretch of it that begins with its match.
-So each aggregate is what a running loop says at the stretch's last row, for RUNNING and FINAL alike. Only first, last,
-array_agg, max_by and min_by take nulls for values; over no value at all an aggregate is null (count: 0).
+The counted rows form a line, match after match; each output row sees a stretch of it that begins with its match. So
+each aggregate is the value of a running loop at the stretch's last row, for RUNNING and FINAL alike. Only first, last,
+array_agg, max_by and min_by count nulls as values; an aggregate over no value is null (count: 0).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from presage.operators.match.kernel.spec import Fold
 
 NUMERIC = ("sum", "avg", "stddev", "median")
 KEEP_NULLS = ("first", "last", "array_agg", "max_by", "min_by")
-# Without repetitions the others are the same as with them.
+# DISTINCT does not change the others.
 DISTINCT = ("count", "array_agg", *NUMERIC)
 MOST_HIGH = 1 << 31  # a LONG is high * 2**32 + low with high in [-2**31, 2**31)
 
 
 @dataclass(frozen=True)
 class Stretches:
-    """The match of each row that counts, and from which up to which (not including it) of them an output row sees."""
+    """The match of each counted row, and the counted rows [begin, end) that each output row sees."""
 
     match: Ints
     begin: Ints
@@ -56,7 +56,7 @@ class Stretches:
         return self.end > self.begin
 
     def at_end(self, running: np.ndarray) -> np.ndarray:
-        """What a loop said at the last row of each stretch; anything where the stretch is empty."""
+        """The running value at the last row of each stretch; undefined where the stretch is empty."""
         if not running.size:
             return np.zeros(self.end.size, running.dtype)
         return running[np.maximum(self.end - 1, 0)]
@@ -111,7 +111,7 @@ def _picked_by(function: str, values: Argument, by: Argument, seen: Stretches) -
 
 
 def _least(seen: Stretches, keys: Ints, greatest: bool) -> Ints:
-    """The greatest key is the one with the least complement, and a complement cannot overflow as a minus can."""
+    """The greatest key has the least complement; a complement cannot overflow as a negation can."""
     nth: Ints = seen.at_end(running_least(seen.match, ~keys if greatest else keys))
     return nth
 

@@ -1,8 +1,7 @@
-"""The rows that MEASURES name (FIRST, LAST, PREV …), seen from any rows of the matches.
+"""The rows that MEASURES refer to (FIRST, LAST, PREV …), seen from any rows of the matches.
 
-The rows of all matches stand in one line, match after match, as `Matches.labels` has them. With the rows of some labels
-counted along this line, what a row can see of them is a stretch, and FIRST and LAST are counted off its ends: O(line)
-for each set of labels, O(1) for each row that looks.
+The rows of all matches form one line, match after match, as in `Matches.labels`. Of the rows with some labels, a row
+sees a stretch, and FIRST and LAST count from its ends: O(line) for each set of labels, O(1) for each row.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Labels = tuple[int, ...] | None
 
 @dataclass(frozen=True)
 class Views:
-    """Rows that look at their match: its number (-1: none), the row, how many rows of the match come up to it."""
+    """Rows with their match (-1: none), the row number, and how many rows of the match come up to it."""
 
     match: Ints
     row: Ints
@@ -30,7 +29,7 @@ class Views:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which places in the line have some labels, and how many of them come before each place (and before its end)."""
+    """The places in the line that have some labels, and how many of them come before each place (and in all)."""
 
     line: Ints
     before: Ints
@@ -55,7 +54,7 @@ class MatchedRows:
         self._lengths = matches.lengths
         self._variables = variables
         self._chosen: dict[Labels, Chosen] = {}
-        # One more match without rows or partition, which -1 takes: rows without a match need no case of their own.
+        # A further empty match, which index -1 selects: rows without a match need no special case.
         self._offset = np.append(matches.offsets[:-1], matches.labels.size)
         self._start = np.append(matches.starts, 0)
         self._length = np.append(matches.lengths, 0)
@@ -63,7 +62,7 @@ class MatchedRows:
 
     @cached_property
     def views(self) -> Views:
-        """Each row in the line, looking at its match."""
+        """Each row in the line, with its match."""
         match = np.repeat(np.arange(self._lengths.size), self._lengths)
         within = np.arange(self._labels.size) - self._offset[match]
         return Views(match, self._start[match] + within, within + 1)
@@ -85,7 +84,7 @@ class MatchedRows:
         return Chosen(*_counted(self._labels, wanted))
 
     def stretch(self, labels: Labels, views: Views, final: bool) -> tuple[Ints, Ints]:
-        """From which up to which (not including it) of the chosen rows each view sees."""
+        """The chosen rows [begin, end) that each view sees."""
         before = self.chosen(labels).before
         begin = self._offset[views.match]
         return before[begin], before[begin + self._reach(views, final)]
@@ -114,7 +113,7 @@ class MatchedRows:
 
     def labels_at(self, place: Place, views: Views) -> Ints:
         """The label of the row at the place; -1 where there is no row, or one outside of the match. PREV and NEXT see
-        all labels of the match, also those of rows that a running measure has not come to: the match is complete."""
+        all labels of the match, also those after the row of a running measure: the match is complete."""
         rows = self.rows_at(place, views)
         within = rows - self._start[views.match]
         labelled = (rows >= 0) & (within >= 0) & (within < self._length[views.match])

@@ -1,7 +1,7 @@
-"""Conditions that look at the match so far, as tables that the search reads.
+"""Conditions over the match so far, as arrays for the path searches.
 
-A place is a line of `places`: which rows it counts among, from which end, how far in, how far moved. Equal sets of
-labels and equal aggregates are kept once, however many conditions name them.
+A place is a line of `places`: the set of rows it counts among, from which end, the offset, and the shift by PREV or
+NEXT. Equal sets of labels and equal aggregates are stored once, however many conditions use them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.jit import Bools, Floats, Ints
+from presage.arrays.jit import Bools, Ints
 from presage.arrays.programs.code import FLOAT, INT, TEXT, Code
-from presage.arrays.programs.encoding import Encoded
 from presage.errors import error
 from presage.operators.match.kernel.spec import Condition, Fold, MatchTables, Place
 
@@ -27,16 +26,16 @@ ANY_ROW, CURRENT = -1, -2  # P_SET of a place among all rows of the match, and o
 
 
 class Paths(NamedTuple):
-    """By label, unless said otherwise. `x_begin` has one more: where the next label's part begins."""
+    """By label, unless stated otherwise. The part of label i in x is x_begin[i] to x_begin[i + 1]."""
 
     bound: Ints  # the program over the match so far, or -1
     asked: Bools
     places: Ints  # (places, 4)
     place_begin: Ints
-    given: Ints  # aggregates by number, in the order in which the program's GIVEN counts them
+    given: Ints  # numbers of aggregates, in the order of the program's GIVEN
     given_begin: Ints
-    classified_begin: Ints  # places whose label the program is given, after the aggregates
-    numbered: Bools  # the program wants the match number, after the others
+    classified_begin: Ints  # places whose label the program gets, after the aggregates
+    numbered: Bools  # the program gets the match number, after the labels
     member: Bools  # (sets, labels)
     # By aggregate.
     function: Ints
@@ -47,20 +46,6 @@ class Paths(NamedTuple):
     argument: Ints  # (aggregates, labels): a column of its bank, -1 for count(*)
     by_float: Bools
     by: Ints
-
-
-class Programs(NamedTuple):
-    """The statement's programs, and what they read in this step."""
-
-    ops: Ints
-    starts: Ints
-    const_i: Ints
-    const_f: Floats
-    const_t: Ints
-    ints: Ints
-    int_valid: Bools
-    floats: Floats
-    float_valid: Bools
 
 
 def looks_at_path(spec: MatchTables) -> bool:
@@ -86,10 +71,10 @@ def check_folds(spec: MatchTables) -> None:
 
 
 def with_arguments(code: Code, spec: MatchTables, schema: pa.Schema) -> Code:
-    """The code, whose columns go on with those that aggregates in DEFINE read and no program does."""
+    """The code with further columns: those that only aggregates in DEFINE read."""
     names = [name for fold in all_folds(spec.conditions) for name in (*fold.columns, *fold.by)]
-    known = {name for name, _ in code.columns}
-    further = [(name, _bank(name, schema)) for name in dict.fromkeys(names) if name not in known]
+    present = {name for name, _ in code.columns}
+    further = [(name, _bank(name, schema)) for name in dict.fromkeys(names) if name not in present]
     return replace(code, columns=(*code.columns, *further))
 
 
@@ -107,26 +92,9 @@ def _bank(name: str, schema: pa.Schema) -> int:
     return INT
 
 
-def programs_of(code: Code, encoded: Encoded) -> Programs:
-    return Programs(
-        np.array(code.ops, np.int64),
-        np.array(code.starts, np.int64),
-        np.array(code.ints, np.int64),
-        np.array(code.floats, np.float64),
-        encoded.texts,
-        encoded.ints,
-        encoded.int_valid,
-        encoded.floats,
-        encoded.float_valid,
-    )
+class PathTables:
+    """Builds `Paths`; `code` is the one of `with_arguments`."""
 
-
-def paths_of(spec: MatchTables, code: Code) -> Paths:
-    """`code` is the one of `with_arguments`."""
-    return _Tables(spec, code).build()
-
-
-class _Tables:
     def __init__(self, spec: MatchTables, code: Code) -> None:
         self._conditions = spec.conditions
         self._labels = max(len(spec.automaton.variables), 1)
@@ -146,6 +114,10 @@ class _Tables:
         among = [self._set(fold.labels) for fold in self._folds]
         program_begin = self._placed([fold.places for fold in self._folds])
         arguments = [self._arguments(fold.columns) for fold in self._folds]
+        is_float = [
+            fold.bank == FLOAT if fold.program >= 0 else of_column
+            for fold, (of_column, _) in zip(self._folds, arguments, strict=True)
+        ]
         by = [self._arguments(fold.by) for fold in self._folds]
         member = np.zeros((len(self._sets), self._labels), np.bool_)
         for labels, number in self._sets.items():
@@ -164,24 +136,15 @@ class _Tables:
             np.array(among, np.int64),
             np.array([fold.program for fold in self._folds], np.int64),
             program_begin,
-            np.array(
-                [
-                    fold.bank == FLOAT if fold.program >= 0 else is_float
-                    for fold, (is_float, _) in self._with(arguments)
-                ],
-                np.bool_,
-            ),
+            np.array(is_float, np.bool_),
             np.array([columns for _, columns in arguments], np.int64).reshape(-1, self._labels),
-            np.array([is_float for is_float, _ in by], np.bool_),
+            np.array([of_column for of_column, _ in by], np.bool_),
             np.array([columns for _, columns in by], np.int64).reshape(-1, self._labels),
         )
 
-    def _with(self, arguments: list[tuple[bool, list[int]]]) -> list[tuple[Fold, tuple[bool, list[int]]]]:
-        return list(zip(self._folds, arguments, strict=True))
-
     def _set(self, labels: tuple[int, ...] | None) -> int:
-        wanted = tuple(range(self._labels)) if labels is None else tuple(sorted(set(labels)))
-        return self._sets.setdefault(wanted, len(self._sets))
+        members = tuple(range(self._labels)) if labels is None else tuple(sorted(set(labels)))
+        return self._sets.setdefault(members, len(self._sets))
 
     def _placed(self, groups: Sequence[Sequence[Place]]) -> Ints:
         bounds = [len(self._places)]
@@ -195,7 +158,7 @@ class _Tables:
     def _arguments(self, names: tuple[str, ...]) -> tuple[bool, list[int]]:
         if not names:
             return False, [-1] * self._labels
-        found = [self._column[name] for name in (names if len(names) > 1 else names * self._labels)]
-        if len({is_float for _, is_float in found}) > 1:
+        columns = [self._column[name] for name in (names if len(names) > 1 else names * self._labels)]
+        if len({is_float for _, is_float in columns}) > 1:
             raise error("INTERNAL", what="an aggregate in DEFINE has arguments of two banks")
-        return found[0][1], [number for number, _ in found]
+        return columns[0][1], [number for number, _ in columns]

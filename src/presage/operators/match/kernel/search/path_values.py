@@ -1,18 +1,16 @@
-"""What conditions can ask of a path: places and running aggregates, updated row by row.
+"""Values of a path that conditions refer to: places and running aggregates, updated row by row.
 
-Everything is kept by row, as it is when the path has come to that row; so a path that goes back finds the values of its
-earlier rows unharmed, and a step costs the same however long the path is. All are parts of the search's loop.
+All functions are parts of the loops of the path searches.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from presage.arrays.columns import HIGH_BITS, LOW_MASK
-from presage.arrays.jit import Bools, Floats, Ints, inlined
+from presage.arrays.jit import inlined, inlined_always
 from presage.arrays.programs.machine import evaluate
+from presage.operators.match.kernel.search.path_state import Path, PathSearch, Trace
 from presage.operators.match.kernel.search.path_tables import (
     ANY_ROW,
     AVG,
@@ -30,123 +28,44 @@ from presage.operators.match.kernel.search.path_tables import (
     P_SET,
     STDDEV,
     SUM,
-    Paths,
-    Programs,
 )
 
 MOST_HIGH = 1 << 31  # a LONG is high * 2**32 + low with high in [-2**31, 2**31)
 WHOLE = float(1 << HIGH_BITS)
 
 
-class Trace(NamedTuple):
-    """By row; sets and aggregates come first: (sets, rows), (aggregates, rows)."""
-
-    label: Ints  # of rows on the path
-    members: Ints  # how many rows of a set come up to here
-    member: Ints  # the rows of a set, one after the other, from the path's first row on
-    values: Ints  # values that an aggregate has counted up to here
-    a: Ints  # high half of a sum; the value kept
-    b: Ints  # low half of a sum; whether the value kept is not null
-    key: Ints  # what max_by and min_by compare
-    x: Floats  # a sum, a mean; the value kept
-    y: Floats  # the sum of squares; what max_by and min_by compare
-
-
-class Scratch(NamedTuple):
-    """Memory for one condition at a time."""
-
-    rows: Ints
-    given_i: Ints
-    given_f: Floats
-    given_valid: Bools
-    stack_i: Ints
-    stack_f: Floats
-    stack_valid: Bools
-
-
-def new_trace(paths: Paths, rows: int) -> Trace:
-    sets, folds = len(paths.member), len(paths.function)
-
-    def whole(count: int) -> Ints:
-        return np.zeros((count, rows), np.int64)
-
-    def real() -> Floats:
-        return np.zeros((folds, rows), np.float64)
-
-    of_folds = whole(folds), whole(folds), whole(folds), whole(folds), real(), real()
-    return Trace(np.zeros(rows, np.int64), whole(sets), whole(sets), *of_folds)
-
-
-def new_scratch(paths: Paths, depth: int) -> Scratch:
-    places = len(paths.places) + 1
-    given = len(paths.given) + len(paths.places) + 1
-    return Scratch(
-        np.zeros(places, np.int64),
-        np.zeros(given, np.int64),
-        np.zeros(given, np.float64),
-        np.zeros(given, np.bool_),
-        np.zeros(depth + 1, np.int64),
-        np.zeros(depth + 1, np.float64),
-        np.zeros(depth + 1, np.bool_),
-    )
-
-
-@inlined
-def run(programs: Programs, program: int, scratch: Scratch) -> None:
-    evaluate(
-        programs.ops,
-        programs.starts[program],
-        programs.starts[program + 1],
-        scratch.rows,
-        programs.ints,
-        programs.int_valid,
-        programs.floats,
-        programs.float_valid,
-        programs.const_i,
-        programs.const_f,
-        programs.const_t,
-        scratch.given_i,
-        scratch.given_f,
-        scratch.given_valid,
-        scratch.stack_i,
-        scratch.stack_f,
-        scratch.stack_valid,
-    )
-
-
-@inlined
-def row_at(paths: Paths, trace: Trace, place: int, start: int, row: int, begin: int) -> int:
-    """The row at a place, seen from `row` of a path that began at `start`; -1: none. It may not have come yet."""
-    among, offset = paths.places[place, P_SET], paths.places[place, P_OFFSET]
+@inlined_always
+def row_at(search: PathSearch, path: Path, place: int) -> int:
+    """The row at a place, seen from the path's current row; -1: none. It may not have come yet."""
+    places, trace = search.paths.places, search.trace
+    among, offset = places[place, P_SET], places[place, P_OFFSET]
     if among == CURRENT:
-        at = row
+        at = path.row
     elif among == ANY_ROW:
-        at = start + offset if paths.places[place, P_FIRST] else row - offset
-        if at < start or at > row:
+        at = path.start + offset if places[place, P_FIRST] else path.row - offset
+        if at < path.start or at > path.row:
             return -1
     else:
-        count = trace.members[among, row]
+        count = trace.members[among, path.row]
         if offset >= count:
             return -1
-        at = trace.member[among, start + (offset if paths.places[place, P_FIRST] else count - 1 - offset)]
-    at += paths.places[place, P_MOVED]
-    return at if at >= begin else -1
+        at = trace.member[among, path.start + (offset if places[place, P_FIRST] else count - 1 - offset)]
+    at += places[place, P_MOVED]
+    return at if at >= path.begin else -1
 
 
-@inlined
-def rows_at(
-    paths: Paths, trace: Trace, first: int, last: int, start: int, row: int, begin: int, end: int, scratch: Scratch
-) -> int:
-    """Writes the rows of the places [first, last) to `scratch.rows`; the last row that was looked at, `end` if it lies
-    beyond what has come."""
-    seen = row
+@inlined_always
+def rows_at(search: PathSearch, path: Path, first: int, last: int) -> int:
+    """Writes the rows of the places [first, last) to `scratch.rows`. Returns the last row that was read; `path.end` if
+    it has not come."""
+    seen = path.row
     for place in range(first, last):
-        at = row_at(paths, trace, place, start, row, begin)
-        if at >= end:
-            seen = end
+        at = row_at(search, path, place)
+        if at >= path.end:
+            seen = path.end
             at = -1
         seen = max(seen, at)
-        scratch.rows[place - first] = at
+        search.scratch.rows[place - first] = at
     return seen
 
 
@@ -156,64 +75,51 @@ def less(a: float, b: float) -> bool:
     return a < b or (b != b and a == a)
 
 
-@inlined
-def extend(
-    paths: Paths,
-    programs: Programs,
-    trace: Trace,
-    scratch: Scratch,
-    start: int,
-    row: int,
-    begin: int,
-    end: int,
-    label: int,
-) -> int:
-    """The path takes `row` with `label`. Returns as `rows_at`."""
-    seen = row
+@inlined_always
+def extend(search: PathSearch, path: Path, label: int) -> int:
+    """Updates sets and aggregates for the current row with `label`. Returns as `rows_at`."""
+    paths, programs, trace, scratch = search.paths, search.programs, search.trace, search.scratch
+    row, seen = path.row, path.row
     trace.label[row] = label
     for s in range(len(paths.member)):
-        count = trace.members[s, row - 1] if row > start else 0
+        count = trace.members[s, row - 1] if row > path.start else 0
         if paths.member[s, label]:
-            trace.member[s, start + count] = row
+            trace.member[s, path.start + count] = row
             count += 1
         trace.members[s, row] = count
     for f in range(len(paths.function)):
-        if row > start:
-            trace.values[f, row] = trace.values[f, row - 1]
-            trace.a[f, row] = trace.a[f, row - 1]
-            trace.b[f, row] = trace.b[f, row - 1]
-            trace.key[f, row] = trace.key[f, row - 1]
-            trace.x[f, row] = trace.x[f, row - 1]
-            trace.y[f, row] = trace.y[f, row - 1]
-        else:
-            trace.values[f, row] = 0
-            trace.a[f, row] = 0
-            trace.b[f, row] = 0
-            trace.key[f, row] = 0
-            trace.x[f, row] = 0.0
-            trace.y[f, row] = 0.0
+        carry_over(trace, f, row, row > path.start)
         if not paths.member[paths.among[f], label]:
             continue
         column = paths.argument[f, label]
         whole, real, valid = 0, 0.0, True
         if paths.program[f] >= 0:
-            first, last = paths.program_begin[f], paths.program_begin[f + 1]
-            seen = max(seen, rows_at(paths, trace, first, last, start, row, begin, end, scratch))
-            run(programs, paths.program[f], scratch)
+            seen = max(seen, rows_at(search, path, paths.program_begin[f], paths.program_begin[f + 1]))
+            evaluate(programs, paths.program[f], scratch)
             whole, real, valid = scratch.stack_i[0], scratch.stack_f[0], scratch.stack_valid[0]
         elif column >= 0 and paths.is_float[f]:
             real, valid = programs.floats[column, row], programs.float_valid[column, row]
         elif column >= 0:
             whole, valid = programs.ints[column, row], programs.int_valid[column, row]
-        fold(paths, programs, trace, f, row, label, whole, real, valid)
+        fold(search, f, row, label, whole, real, valid)
     return seen
 
 
-@inlined
-def fold(
-    paths: Paths, programs: Programs, trace: Trace, f: int, row: int, label: int, whole: int, real: float, valid: bool
-) -> None:
-    """The aggregate takes one value more. Only first, last, max_by and min_by take nulls for values."""
+@inlined_always
+def carry_over(trace: Trace, f: int, row: int, goes_on: bool) -> None:
+    """An aggregate begins a row with its values of the row before, or empty."""
+    trace.values[f, row] = trace.values[f, row - 1] if goes_on else 0
+    trace.a[f, row] = trace.a[f, row - 1] if goes_on else 0
+    trace.b[f, row] = trace.b[f, row - 1] if goes_on else 0
+    trace.key[f, row] = trace.key[f, row - 1] if goes_on else 0
+    trace.x[f, row] = trace.x[f, row - 1] if goes_on else 0.0
+    trace.y[f, row] = trace.y[f, row - 1] if goes_on else 0.0
+
+
+@inlined_always
+def fold(search: PathSearch, f: int, row: int, label: int, whole: int, real: float, valid: bool) -> None:
+    """Adds a value to an aggregate. Only first, last, max_by and min_by count nulls as values."""
+    paths, programs, trace = search.paths, search.programs, search.trace
     function, values = paths.function[f], trace.values[f, row]
     if function in (MAX_BY, MIN_BY):
         column = paths.by[f, label]
@@ -264,9 +170,10 @@ def fold(
         trace.b[f, row] = 1 if valid else 0
 
 
-@inlined
-def give(paths: Paths, trace: Trace, f: int, row: int, at: int, scratch: Scratch) -> None:
-    """The aggregate's value at `row`, as what GIVEN `at` of a program takes."""
+@inlined_always
+def give_aggregate(search: PathSearch, f: int, row: int, at: int) -> None:
+    """The aggregate's value at `row` becomes GIVEN `at` of a program."""
+    paths, trace, scratch = search.paths, search.trace, search.scratch
     function, values = paths.function[f], trace.values[f, row]
     scratch.given_i[at], scratch.given_f[at], scratch.given_valid[at] = 0, 0.0, values > 0
     if function == COUNT:

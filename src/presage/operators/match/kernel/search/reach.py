@@ -1,20 +1,24 @@
-"""The memoised search, where no condition looks at the match so far: linear in the rows.
+"""The memoised search, where no condition depends on the match so far: linear in the rows.
 
-What can follow depends on the position and the row alone, so it is known beforehand. From the last row back, for each
+What can follow depends on the position and the row alone, so two tables are filled from the last row back, for each
 position that holds at a row: `earliest`, the first row at which a match through here can end, and `furthest`, the last
-row that any way through here looks at. WITHIN and GAP cut all ways of a start at one row, so a way leads to a match if
-its `earliest` lies before the cut, and has been looked at to its end if its `furthest` does. Then the preferred match
-is read off without ever going back. Cost: rows times edges for the tables, and the lengths of the matches; no pattern
-makes it worse. Long partitions are taken in blocks; what a block leaves open begins the next one.
+row that any path through here reads. WITHIN and GAP cut all paths of a start at one row. So a path leads to a match if
+its `earliest` lies before the cut, and is decided if its `furthest` does, and the preferred match is read off without
+backtracking. Cost: rows times edges for the tables, and the lengths of the matches. Long partitions are searched in
+blocks; the next block begins with the first start that a block leaves open.
 """
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
-from presage.arrays.jit import Ints, compiled, inlined
+import numpy as np
+
+from presage.arrays.jit import Ints, compiled, inlined, inlined_always
+from presage.arrays.programs.borrowing import borrowed
 from presage.operators.match.kernel.search.tables import (
+    HOLDS,
+    LOOKS,
     MATCH,
     NEVER,
     OVER,
@@ -24,46 +28,79 @@ from presage.operators.match.kernel.search.tables import (
     Edges,
     Partitions,
     Rules,
+    Truth,
+    append_find,
     gap_ends,
-    noted,
-    roomy,
-    skipped,
+    next_start,
+    with_space,
     within_ends,
 )
 from presage.operators.match.kernel.spec import ACCEPT
 
-Truth = npt.NDArray[np.uint8]
-HOLDS, LOOKS = 1, 2  # bits of `holds`: the condition is true; to know it, `look` further rows had to be seen
-ENTRIES = 1 << 16  # of the tables of a block: they should stay in the cache
-NOWHERE = 1 << 60  # `earliest` of a way that leads to no match
+ENTRIES = 1 << 16  # of the tables of a block, which should stay in the processor's cache
+NOWHERE = 1 << 60  # `earliest` of a path that leads to no match
+ACCEPTED, REJECTED, WAITS = range(3)
+
+
+class ReachSearch(NamedTuple):
+    edges: Edges
+    rules: Rules
+    truth: Truth
+    look: Ints
+    time: Ints
+    partitions: Partitions
+
+
+class Block(NamedTuple):
+    """Rows [low, high) of a partition; `final`: its last ones; `ended`: no row follows."""
+
+    low: int
+    high: int
+    final: bool
+    ended: bool
+
+
+class Bounds(NamedTuple):
+    """WITHIN and GAP of a start: the first row that they exclude, whether that is certain, and when they end."""
+
+    cut: int
+    certain: bool
+    due: int
+
+
+class Moment(NamedTuple):
+    """When the results of a partition so far are certain: the last row that was read, the last timer that was used."""
+
+    row: int
+    timer: int
 
 
 @inlined
 def fill(
-    edges: Edges, holds: Truth, look: Ints, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
+    edges: Edges, truth: Truth, look: Ints, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
 ) -> None:
-    """The tables for the rows [low, high). Where a position does not hold, `earliest` is NOWHERE and `furthest` tells
-    which rows had to be seen to know that: whoever comes from the row before needs no case of its own."""
+    """The tables for the rows [low, high). Where a position does not hold, `earliest` is NOWHERE and `furthest` the
+    last row that decides it, so that the row before needs no special case."""
     for run in range(len(edges.runs) - 2, -1, -1):
         first, stop = edges.runs[run], edges.runs[run + 1]
         for position in range(first, stop):
-            # As after the last row: nothing ends there, and what lies beyond was not seen.
+            # After the last row: no match ends there, and later rows are unknown.
             earliest[position, high - low] = NOWHERE
             furthest[position, high - low] = high
         if stop - first == 1 and look[edges.label[first]] == 0:
-            fill_one(edges, holds, first, low, high, ended, earliest, furthest)
+            fill_one(edges, truth, first, low, high, ended, earliest, furthest)
         else:
-            fill_several(edges, holds, look, first, stop, low, high, ended, earliest, furthest)
+            fill_several(edges, truth, look, first, stop, low, high, ended, earliest, furthest)
 
 
 @inlined
 def fill_one(
-    edges: Edges, holds: Truth, position: int, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
+    edges: Edges, truth: Truth, position: int, low: int, high: int, ended: bool, earliest: Ints, furthest: Ints
 ) -> None:
-    """A position that leads to later ones and to itself alone: column after column. Short loops without a case in them
-    become vector instructions; truth is as good as random, and a branch that guesses it costs more than the work."""
+    """A position that leads only to itself and to later ones: column after column. Short loops without branches become
+    vector instructions; truth is close to random, so a mispredicted branch costs more than the work."""
     rows = high - low
-    truth = holds[edges.label[position], low:high]
+    holds = truth[edges.label[position], low:high]
     ends, seen = earliest[position], furthest[position]
     begin, stop = edges.begin[position + 1], edges.begin[position + 2]
     accepting, again = edges.accepting[position], False
@@ -90,15 +127,15 @@ def fill_one(
                 ends[rows - 1] = high - 1
     if not again:
         for i in range(rows):
-            ends[i] = ends[i] if truth[i] else NOWHERE
+            ends[i] = ends[i] if holds[i] else NOWHERE
         for i in range(rows):
-            seen[i] = seen[i] if truth[i] else low + i
+            seen[i] = seen[i] if holds[i] else low + i
         return
     end, last = NOWHERE, high
     for i in range(rows - 1, -1, -1):
         end, last = min(end, ends[i]), max(last, seen[i])
-        end = end if truth[i] else NOWHERE
-        last = last if truth[i] else low + i
+        end = end if holds[i] else NOWHERE
+        last = last if holds[i] else low + i
         ends[i] = end
         seen[i] = last
 
@@ -106,7 +143,7 @@ def fill_one(
 @inlined
 def fill_several(
     edges: Edges,
-    holds: Truth,
+    truth: Truth,
     look: Ints,
     first: int,
     stop: int,
@@ -116,20 +153,20 @@ def fill_several(
     earliest: Ints,
     furthest: Ints,
 ) -> None:
-    """Positions that lead to each other, or look ahead: row after row."""
+    """Positions that lead to each other, or whose conditions read rows ahead: row after row."""
     for row in range(high - 1, low - 1, -1):
         at = row - low
         for position in range(first, stop):
             label = edges.label[position]
-            truth = holds[label, row]
+            bits = truth[label, row]
             ends, seen = NOWHERE, row
-            known = truth & HOLDS != 0
-            if truth & LOOKS:
+            holds = bits & HOLDS != 0
+            if bits & LOOKS:
                 seen = min(row + look[label], high)
-                known = known and (ended or row + look[label] < high)
-            if known and edges.accepting[position]:
+                holds = holds and (ended or row + look[label] < high)
+            if holds and edges.accepting[position]:
                 ends = row
-            elif known:
+            elif holds:
                 for x in range(edges.begin[position + 1], edges.begin[position + 2]):
                     seen = max(seen, row + 1)
                     target = edges.target[x]
@@ -144,7 +181,7 @@ def fill_several(
 
 @inlined
 def fill_starts(edges: Edges, rows: int, low: int, earliest: Ints, furthest: Ints) -> None:
-    """The last column of the tables: what all ways of a start together come to."""
+    """The last column of the tables: the minimum and maximum over all edges of a start."""
     ends, seen = earliest[len(edges.label)], furthest[len(edges.label)]
     for i in range(rows):
         ends[i] = NOWHERE
@@ -159,19 +196,10 @@ def fill_starts(edges: Edges, rows: int, low: int, earliest: Ints, furthest: Int
 
 
 @inlined
-def pass_over(ends: Ints, sees: Ints, start: int, stop: int, cut: int, seen: int) -> tuple[int, int]:
-    """The first start from `start` on, `stop` at the latest, that may lead to something; the last row seen."""
-    while start < stop and ends[start] >= cut and sees[start] < cut:
-        seen = max(seen, sees[start])
-        start += 1
-    return start, seen
-
-
-@inlined
 def cut_path(
-    edges: Edges, holds: Truth, furthest: Ints, low: int, start: int, cut: int, first: bool, line: Ints
+    edges: Edges, truth: Truth, furthest: Ints, low: int, start: int, cut: int, first: bool, partial: Ints
 ) -> int:
-    """Writes the preferred way from `start` that the bound cuts before row `cut`; its length."""
+    """Writes the preferred path from `start` that the bounds cut before row `cut` to `partial`; its length."""
     length = 0
     x, stop = edges.begin[0], edges.begin[1]
     while x < stop:
@@ -180,8 +208,8 @@ def cut_path(
             row = start + length
             if row >= cut:
                 return length
-            if holds[edges.label[target], row] & HOLDS and furthest[target, row - low] >= cut:
-                line[length] = target
+            if truth[edges.label[target], row] & HOLDS and furthest[target, row - low] >= cut:
+                partial[length] = target
                 length += 1
                 x, stop = edges.begin[target + 1], edges.begin[target + 2]
                 continue
@@ -189,171 +217,194 @@ def cut_path(
     return length
 
 
+@inlined_always
+def pass_over(ends: Ints, sees: Ints, start: int, stop: int, cut: int, seen: int) -> tuple[int, int]:
+    """The first start from `start` on, `stop` at the latest, that may lead to a match; the last row read."""
+    while start < stop and ends[start] >= cut and sees[start] < cut:
+        seen = max(seen, sees[start])
+        start += 1
+    return start, seen
+
+
+@inlined
+def leaves_no_trace(search: ReachSearch) -> bool:
+    """Whether a start that leads to no match can be passed over: it shows nothing, and its first row decides."""
+    edges = search.edges
+    plain = not search.rules.unmatched
+    for label in range(len(search.look)):
+        plain = plain and search.look[label] == 0
+    for x in range(edges.begin[1]):
+        plain = plain and edges.target[x] != ACCEPT and not edges.at_start[x]
+    return plain
+
+
+@inlined_always
+def bounds_of(rules: Rules, time: Ints, block: Block, start: int, early: int, apart: int) -> tuple[int, int, Bounds]:
+    """The first rows that WITHIN and GAP exclude, and those of both. `early`, `apart`: those of the start before."""
+    early = max(early, start + 1) if rules.steady else start + 1
+    until = within_ends(rules, time[start])
+    # Months may end earlier for a later start: the 30th and the 31st are both the last of February.
+    while rules.within_months and early > start + 1 and time[early - 1] >= until:
+        early -= 1
+    while early < block.high and time[early] < until:
+        early += 1
+    apart = max(apart, start + 1) if rules.steady else start + 1
+    while apart < block.high and time[apart] < gap_ends(rules, time[apart - 1]):
+        apart += 1
+    cut = min(early, apart)
+    due = min(until, gap_ends(rules, time[cut - 1]))
+    certain = cut < block.high or (block.final and rules.watermark >= due)
+    return early, apart, Bounds(cut, certain, due if certain else OVER)
+
+
+@inlined_always
+def follow(
+    search: ReachSearch,
+    earliest: Ints,
+    furthest: Ints,
+    block: Block,
+    bounds: Bounds,
+    start: int,
+    first: bool,
+    line: Ints,
+    used: int,
+    moment: Moment,
+) -> tuple[int, int, bool, Moment]:
+    """Writes the preferred match of a start to `line`. Returns ACCEPTED, REJECTED or WAITS, the length, whether the cut
+    has mattered, and the moment. `first`: the start is the partition's first row."""
+    edges, truth, look = search.edges, search.truth, search.look
+    seen, timer, touched, length = max(moment.row, start), moment.timer, False, 0
+    x, stop = edges.begin[0], edges.begin[1]
+    while x < stop:
+        target, row = edges.target[x], start + length
+        if edges.at_start[x] and not first:
+            x += 1
+            continue
+        if target == ACCEPT:
+            if not edges.at_end[x]:
+                return ACCEPTED, length, touched, Moment(seen, timer)
+            if row >= block.high:
+                outcome = ACCEPTED if block.ended else WAITS
+                return outcome, length, touched, Moment(seen, OVER if block.ended else timer)
+            seen = max(seen, row)
+            x += 1
+            continue
+        reaches = row
+        if row < bounds.cut:
+            label = edges.label[target]
+            if truth[label, row] & LOOKS:
+                reaches = row + look[label]
+                if reaches >= block.high and not block.ended:
+                    return WAITS, length, touched, Moment(seen, timer)
+            # Where the position does not hold, `earliest` is NOWHERE.
+            if earliest[target, row - block.low] < bounds.cut:
+                if reaches < block.high:
+                    seen = max(seen, reaches)
+                else:
+                    timer = OVER
+                line[used + length] = target
+                length += 1
+                x, stop = edges.begin[target + 1], edges.begin[target + 2]
+                continue
+            reaches = max(reaches, furthest[target, row - block.low])
+        if reaches < bounds.cut:
+            seen = max(seen, reaches)
+        elif bounds.certain or block.ended:
+            timer = max(timer, bounds.due)
+            touched = True
+        else:
+            return WAITS, length, touched, Moment(seen, timer)
+        x += 1
+    return REJECTED, length, touched, Moment(seen, timer)
+
+
 @compiled
-def search_reach(
-    edges: Edges, rules: Rules, holds: Truth, look: Ints, time: Ints, partitions: Partitions, block: int
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Finds, their positions in one line, where each search goes on, up to which row matches cover, what went wrong."""
+def search_reach(search: ReachSearch, size: int) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Finds, their positions in one line, where each search resumes, the end of its matches, why a search failed.
+    `size`: rows of the first block of a partition."""
+    search = borrowed(search)
+    edges, rules, time, parts = search.edges, search.rules, search.time, search.partitions
     finds, found = np.empty((64, 7), np.int64), 0
     line, used = np.empty(256, np.int64), 0
     partial = np.empty(0, np.int64)
-    ahead, covered = partitions.start.copy(), partitions.covered.copy()
+    ahead, covered = parts.start.copy(), parts.covered.copy()
     failed = np.zeros(3, np.int64)
-    # By position (one more for starts), then by row: as many as the block that is looked at, and one beyond it.
+    # By position (one more for starts), then by row: those of the block, and one beyond it.
     columns = len(edges.label) + 1
     earliest, furthest = np.empty((columns, 1), np.int64), np.empty((columns, 1), np.int64)
-    # Whether some condition looks ahead; and whether a start that leads nowhere leaves no trace, and each way on begins
-    # with a row that is known at once.
-    far = False
-    for label in range(len(look)):
-        far = far or look[label] > 0
-    plain = not rules.unmatched and not far
-    for x in range(edges.begin[1]):
-        plain = plain and edges.target[x] != ACCEPT and not edges.at_start[x]
+    plain = leaves_no_trace(search)
     for g in range(len(ahead)):
-        start, end = ahead[g], partitions.end[g]
-        # The latest moment of this partition so far: the last row that was looked at, the last timer that was used.
-        seen, timer = start, -NEVER
-        early, apart = start, start  # rows that the two bounds cut
-        size = block
+        start, end, rows = ahead[g], parts.end[g], size
+        early, apart, moment = start, start, Moment(start, -NEVER)
         while start < end:
-            low, high = start, min(end, start + size)
-            final = high == end
-            ended = rules.ended and final
+            high = min(end, start + rows)
+            block = Block(start, high, high == end, rules.ended and high == end)
+            low = block.low
             if high - low >= earliest.shape[1]:
                 earliest = np.empty((columns, high - low + 1), np.int64)
                 furthest = np.empty((columns, high - low + 1), np.int64)
-            fill(edges, holds, look, low, high, ended, earliest, furthest)
+            fill(edges, search.truth, search.look, low, high, block.ended, earliest, furthest)
             if plain:
                 fill_starts(edges, high - low, low, earliest, furthest)
-            waiting = False
             while start < high:
-                cut, due, is_cut = high, OVER, False
+                bounds = Bounds(high, False, OVER)
                 if rules.bounded:
-                    early = max(early, start + 1) if rules.steady else start + 1
-                    until = within_ends(rules, time[start])
-                    # Months may end earlier for a later start: the 30th and the 31st are both the last of February.
-                    while rules.within_months and early > start + 1 and time[early - 1] >= until:
-                        early -= 1
-                    while early < high and time[early] < until:
-                        early += 1
-                    apart = max(apart, start + 1) if rules.steady else start + 1
-                    while apart < high and time[apart] < gap_ends(rules, time[apart - 1]):
-                        apart += 1
-                    cut = min(early, apart)
-                    due = min(until, gap_ends(rules, time[cut - 1]))
-                    is_cut = cut < high or (final and rules.clock >= due)
-                    if not is_cut:
-                        due = OVER
+                    early, apart, bounds = bounds_of(rules, time, block, start, early, apart)
                 if plain:
                     # Most starts lead nowhere. Without bounds all of them are cut at the same row.
                     at, stop = start - low, start - low + 1 if rules.bounded else high - low
-                    passed, seen = pass_over(earliest[columns - 1], furthest[columns - 1], at, stop, cut, seen)
+                    ends, sees = earliest[columns - 1], furthest[columns - 1]
+                    passed, seen = pass_over(ends, sees, at, stop, bounds.cut, moment.row)
                     if passed > at:
                         start = low + passed
+                        moment = Moment(seen, moment.timer)
                         continue
-                seen = max(seen, start)
-                first = partitions.fresh[g] and start == partitions.begin[g]
-                accepted, touched = False, False
-                length = 0
-                # Here, not at each row: handing an array over costs more than the rest of a row's work.
-                if used + high - start > len(line):
-                    line = roomy(line, used, high - start)
-                x, stop = edges.begin[0], edges.begin[1]
-                while x < stop:
-                    target, row = edges.target[x], start + length
-                    if edges.at_start[x] and not first:
-                        x += 1
-                        continue
-                    if target == ACCEPT:
-                        if not edges.at_end[x]:
-                            accepted = True
-                            break
-                        if row < high:
-                            seen = max(seen, row)
-                        elif ended:
-                            timer = OVER
-                            accepted = True
-                            break
-                        else:
-                            waiting = True
-                            break
-                        x += 1
-                        continue
-                    reaches = row
-                    if row < cut:
-                        if far:
-                            label = edges.label[target]
-                            if holds[label, row] & LOOKS:
-                                reaches = row + look[label]
-                                if reaches >= high and not ended:
-                                    waiting = True
-                                    break
-                        # Where the position does not hold, the tables say so too.
-                        if earliest[target, row - low] < cut:
-                            if reaches < high:
-                                seen = max(seen, reaches)
-                            else:
-                                timer = OVER
-                            line[used + length] = target
-                            length += 1
-                            x, stop = edges.begin[target + 1], edges.begin[target + 2]
-                            continue
-                        reaches = max(reaches, furthest[target, row - low])
-                    if reaches < cut:
-                        seen = max(seen, reaches)
-                    elif is_cut or ended:
-                        timer = max(timer, due)
-                        touched = True
-                    else:
-                        waiting = True
-                        break
-                    x += 1
-                if waiting:
+                first = parts.fresh[g] and start == parts.begin[g]
+                line = with_space(line, used, high - start)
+                outcome, length, touched, moment = follow(
+                    search, earliest, furthest, block, bounds, start, first, line, used, moment
+                )
+                if outcome == WAITS:
                     break
-                kind = MATCH
-                if not accepted:
-                    kind = TIMEOUT
-                    if rules.timeouts and touched and is_cut:
-                        if len(partial) < cut - start:
-                            partial = np.empty(2 * (cut - start), np.int64)
-                        length = cut_path(edges, holds, furthest, low, start, cut, first, partial)
+                if outcome == REJECTED:
+                    length = 0
+                    if rules.timeouts and touched and bounds.certain:
+                        if len(partial) < bounds.cut - start:
+                            partial = np.empty(2 * (bounds.cut - start), np.int64)
+                        length = cut_path(edges, search.truth, furthest, low, start, bounds.cut, first, partial)
                         for i in range(length):
                             line[used + i] = partial[i]
-                    else:
-                        length = 0
                 if length > 0:
-                    # Measures may look at rows beyond.
+                    # Measures may read rows beyond the match.
                     reaches = start + max(length - 1 + rules.wait_last, rules.wait_first)
-                    if reaches < high:
-                        seen = max(seen, reaches)
-                    elif ended:
-                        timer = OVER
-                    else:
+                    if reaches >= high and not block.ended:
                         break
-                row = TIMED if timer > time[seen] else seen
-                if accepted or length > 0:
-                    finds = noted(finds, found, g, kind, start, length, used, row, timer)
+                    if reaches < high:
+                        moment = Moment(max(moment.row, reaches), moment.timer)
+                    else:
+                        moment = Moment(moment.row, OVER)
+                row = TIMED if moment.timer > time[moment.row] else moment.row
+                if outcome == ACCEPTED or length > 0:
+                    kind = MATCH if outcome == ACCEPTED else TIMEOUT
+                    finds = append_find(finds, found, g, kind, start, length, used, row, moment.timer)
                     found += 1
-                if not accepted:
-                    if rules.unmatched and start >= covered[g]:
-                        finds = noted(finds, found, g, UNMATCHED, start, 0, used, row, timer)
-                        found += 1
-                    used += length
-                    start += 1
-                    continue
-                after = skipped(edges, rules.skip, line, used, length, start)
-                if after < 0:
-                    failed[0], failed[1], failed[2] = -after, g, start
-                    return finds[:found], line[:used], ahead, covered, failed
+                after = start + 1
+                if outcome == ACCEPTED:
+                    after = next_start(edges, rules.skip, line, used, length, start)
+                    if after < 0:
+                        failed[0], failed[1], failed[2] = -after, g, start
+                        return finds[:found], line[:used], ahead, covered, failed
+                    # The row of an empty match is shown with it: it is not unmatched.
+                    covered[g] = max(covered[g], start + max(length, 1))
+                elif rules.unmatched and start >= covered[g]:
+                    finds = append_find(finds, found, g, UNMATCHED, start, 0, used, row, moment.timer)
+                    found += 1
                 used += length
-                # The row of an empty match is shown with it: it is not unmatched.
-                covered[g] = max(covered[g], start + max(length, 1))
                 start = after
             if start < high:
-                if final:
+                if block.final:
                     break
                 if 2 * (start - low) < high - low:
-                    size *= 2
+                    rows *= 2
         ahead[g] = start
     return finds[:found], line[:used], ahead, covered, failed

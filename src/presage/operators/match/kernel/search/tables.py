@@ -1,8 +1,8 @@
-"""The automaton and the rules of a search as tables of compiled loops; what loops have found.
+"""The automaton and the rules of a search as arrays for compiled loops, and the table of finds.
 
-Rows are numbers of rows of the step's table, which has the partitions one after the other. A find has seven numbers,
-F_PARTITION to F_TIME. Its moment is when nothing that is still to come can change it: the row F_ROW, or, if that is
-TIMED, the timer due at F_TIME (OVER: the end of input).
+Rows are row numbers of the step's table, which holds the partitions one after the other. A find is a match, a partial
+match that timed out, or an unmatched row; its columns are F_PARTITION to F_TIME. Its moment is when no later input can
+change it: the row F_ROW, or, if that is TIMED, the timer due at F_TIME (OVER: the end of input).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from presage.arrays.calendar import moved_by_months
 from presage.arrays.jit import Bools, Ints, inlined
@@ -18,34 +19,38 @@ from presage.operators.match.kernel.spec import ACCEPT, Automaton, MatchTables
 F_PARTITION, F_KIND, F_START, F_LENGTH, F_OFFSET, F_ROW, F_TIME = range(7)
 MATCH, TIMEOUT, UNMATCHED = 0, 1, 2  # F_KIND
 TIMED = -1
-NEVER = 1 << 61  # a span longer than all others, and a clock before all events: both can be added to a time
+NEVER = 1 << 61  # longer than any period, and as -NEVER before any event: both can be added to a time
 OVER = 1 << 62
 
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST, TO_CURRENT = range(5)
 SKIPS = {"past_last": PAST_LAST, "to_next": TO_NEXT, "to_first": TO_FIRST, "to_last": TO_LAST, "to_current": TO_CURRENT}
 
-# What can be wrong with a match: Search.failed[0]; then its partition and its first row (OVER_BUDGET: the label).
+# Why a search failed: failed[0]. Then the partition, and the first row of the match (OVER_BUDGET: the label).
 NO_TARGET, OWN_FIRST, OVER_BUDGET = 1, 2, 3
+
+# By label and row, as bits: the condition holds; to decide it, further rows had to be read (`looks_ahead`).
+Truth = npt.NDArray[np.uint8]
+HOLDS, LOOKS = 1, 2
 
 
 class Edges(NamedTuple):
-    """Ways on from node i are those from begin[i] to begin[i + 1]: node 0 is before any row, node p + 1 position p."""
+    """Node i has the edges begin[i] to begin[i + 1], preferred first. Node 0 is the start, node p + 1 position p."""
 
     begin: Ints
     target: Ints
     at_start: Bools
     at_end: Bools
     label: Ints  # of each position
-    accepting: Bools  # positions after which a match may end, come what may
+    accepting: Bools  # positions after which a match may end, wherever they are
     skip_to: Bools  # labels that the skip clause names
-    runs: Ints  # positions from runs[i] to runs[i + 1] lead to each other and to later ones, never to earlier ones
+    runs: Ints  # positions runs[i] to runs[i + 1] lead to each other and to later runs, never to earlier ones
 
 
 class Rules(NamedTuple):
-    """What holds for all partitions in one step. `wait_last`, `wait_first`: rows beyond the last row of a match, or
-    beyond its first, that measures look at."""
+    """The rules of one step. `wait_last`, `wait_first`: how many rows beyond the last, or the first, row of a match
+    measures read."""
 
-    clock: int
+    watermark: int
     ended: bool
     within: int
     within_months: int
@@ -62,8 +67,8 @@ class Rules(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """Rows [begin, end) of each partition; `start` is where the search goes on; `fresh`: `begin` is its first row ever;
-    `covered`: rows before it may lie in matches, rows from it on do not; `come`: the first row of this step."""
+    """Rows [begin, end) of each partition. `start`: where the search resumes. `fresh`: `begin` is the first row that
+    the partition ever had. `covered`: rows from here on lie in no match. `come`: the first new row of this step."""
 
     begin: Ints
     end: Ints
@@ -91,7 +96,7 @@ def edges_of(automaton: Automaton, skip_labels: tuple[int, ...]) -> Edges:
 
 
 def _runs(automaton: Automaton) -> list[int]:
-    """Where the shortest runs of positions begin that no way on leaves backwards."""
+    """Where the shortest runs of positions begin that no edge leaves backwards."""
     begins, first = [len(automaton.follow)], len(automaton.follow)
     for position in range(len(automaton.follow) - 1, -1, -1):
         back = [edge.target for edge in automaton.follow[position] if edge.target != ACCEPT]
@@ -101,14 +106,14 @@ def _runs(automaton: Automaton) -> list[int]:
     return begins[::-1]
 
 
-def rules_of(spec: MatchTables, clock: int, ended: bool) -> Rules:
-    # Labels beyond the match are null: nothing has to be waited for.
+def rules_of(spec: MatchTables, watermark: int, ended: bool) -> Rules:
+    # Labels beyond the match are null, so CLASSIFIER waits for no row.
     moved = [m.place for m in spec.measures if m.place is not None and m.column is not None]
     moved += [place for m in spec.measures if m.fold is not None for place in m.fold.places]
     from_first = [p.offset + p.moved for p in moved if p.first and p.labels is None and not p.current and p.moved > 0]
     others = [p.moved for p in moved if not (p.first and p.labels is None) or p.current]
     return Rules(
-        clock,
+        watermark,
         ended,
         NEVER if spec.within is None else spec.within,
         spec.within_months,
@@ -127,41 +132,41 @@ def rules_of(spec: MatchTables, clock: int, ended: bool) -> Rules:
 
 @inlined
 def within_ends(rules: Rules, first: int) -> int:
-    """When WITHIN is over for a path whose first row has this time."""
+    """When WITHIN ends for a path whose first row has this time."""
     return (moved_by_months(first, rules.within_months) if rules.within_months else first) + rules.within
 
 
 @inlined
 def gap_ends(rules: Rules, last: int) -> int:
-    """When GAP is over for a path whose last row has this time."""
+    """When GAP ends for a path whose last row has this time."""
     return (moved_by_months(last, rules.gap_months) if rules.gap_months else last) + rules.gap
 
 
 @inlined
-def noted(
-    finds: Ints, found: int, partition: int, kind: int, start: int, length: int, offset: int, row: int, time: int
+def append_find(
+    finds: Ints, count: int, partition: int, kind: int, start: int, length: int, offset: int, row: int, time: int
 ) -> Ints:
-    """The table with one find more, which may be a longer table."""
-    if found == len(finds):
-        longer = np.empty((2 * found + 16, 7), np.int64)
+    """The table with one more find; a longer copy if it is full."""
+    if count == len(finds):
+        longer = np.empty((2 * count + 16, 7), np.int64)
         # Plain loops here and below: each assignment of a slice costs a tenth of a second to compile.
-        for i in range(found):
+        for i in range(count):
             for j in range(7):
                 longer[i, j] = finds[i, j]
         finds = longer
-    finds[found, F_PARTITION] = partition
-    finds[found, F_KIND] = kind
-    finds[found, F_START] = start
-    finds[found, F_LENGTH] = length
-    finds[found, F_OFFSET] = offset
-    finds[found, F_ROW] = row
-    finds[found, F_TIME] = time
+    finds[count, F_PARTITION] = partition
+    finds[count, F_KIND] = kind
+    finds[count, F_START] = start
+    finds[count, F_LENGTH] = length
+    finds[count, F_OFFSET] = offset
+    finds[count, F_ROW] = row
+    finds[count, F_TIME] = time
     return finds
 
 
 @inlined
-def roomy(line: Ints, used: int, more: int) -> Ints:
-    """The line with space for `more` after the first `used`."""
+def with_space(line: Ints, used: int, more: int) -> Ints:
+    """The line, or a longer copy of its first `used` items, with space for `more`."""
     if used + more <= len(line):
         return line
     longer = np.empty(2 * (used + more) + 64, np.int64)
@@ -171,8 +176,9 @@ def roomy(line: Ints, used: int, more: int) -> Ints:
 
 
 @inlined
-def skipped(edges: Edges, skip: int, line: Ints, offset: int, length: int, start: int) -> int:
-    """Where the search goes on after a match whose positions stand in `line`; below 0: why it cannot."""
+def next_start(edges: Edges, skip: int, line: Ints, offset: int, length: int, start: int) -> int:
+    """Where the search resumes after a match, by the skip clause; negative: why it cannot. The positions of the match
+    are in `line` from `offset` on."""
     if length == 0 or skip == TO_NEXT:
         return start + 1
     if skip == PAST_LAST:

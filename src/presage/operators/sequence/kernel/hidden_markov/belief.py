@@ -1,9 +1,9 @@
-"""Parts of all loops over hidden states: a belief moved on by one transition, and what the readings of a step say.
+"""Parts of all loops over hidden states: the transition of a belief, and the likelihood of a step's readings.
 
-A belief is a list of the states that are possible, rising, with their probabilities, which sum to 1: readings leave few
-of many states, and only those cost. One that falls below FAINT, though it is not 0, would soon be lost to rounding, and
-with it what later readings may bring back: the loops then go on with logarithms (`logs`).
-`sums` is scratch memory, by state, all 0 before and after.
+A belief is a sorted list of the possible states with their probabilities, which sum to 1: readings leave few of many
+states, and only those cost time. A probability below FAINT that is not 0 would soon be lost to rounding, though later
+readings may raise it again: the loops then continue with logarithms (`logs`).
+`sums` is scratch memory by state, all 0 before and after.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from presage.arrays.jit import Floats, Ints, inlined
 from presage.operators.sequence.kernel.hidden_markov.spec import Chain, Emission
 
-TINY = 1e-150  # products of likelihoods below are scaled, so that many readings at one step do not vanish
+TINY = 1e-150  # smaller products of likelihoods are scaled, so that many readings of one step do not underflow
 FAINT = 1e-250
-SHORT = 24  # lists up to this long are sorted by insertion; for longer ones all states are looked at
+SHORT = 24  # lists up to this length are sorted by insertion; longer ones by a scan of all states
 
 
 @inlined
 def sort_states(reach: Ints, found: int, sums: Floats) -> None:
-    """Put the states of a list, which are those where `sums` is not 0, in rising order."""
+    """Sort a list of the states where `sums` is not 0."""
     if found <= SHORT:
         for a in range(1, found):
             j = reach[a]
@@ -39,8 +39,8 @@ def sort_states(reach: Ints, found: int, sums: Floats) -> None:
 
 @inlined
 def advance(chain: Chain, live: Ints, belief: Floats, count: int, reach: Ints, chances: Floats, sums: Floats) -> int:
-    """(reach, chances) = the belief times the transitions; how many states. Sums go by rising state, so they do not
-    depend on how the input was cut."""
+    """(reach, chances) = the belief times the transitions; returns the number of states. Sums are added by rising
+    state, so that they do not depend on batches."""
     _, offsets, targets, weights, dense = chain
     found = 0
     if dense.shape[0] > 0:
@@ -72,7 +72,7 @@ def advance(chain: Chain, live: Ints, belief: Floats, count: int, reach: Ints, c
 
 @inlined
 def begin(initial: Floats, reach: Ints, chances: Floats) -> int:
-    """(reach, chances) = what is believed before anything is read; how many states."""
+    """(reach, chances) = the initial distribution; returns the number of states."""
     found = 0
     for j in range(initial.size):
         if initial[j] > 0.0:
@@ -84,7 +84,7 @@ def begin(initial: Floats, reach: Ints, chances: Floats) -> int:
 
 @inlined
 def is_read(low: int, high: int, codes: Ints) -> bool:
-    """Whether a step has a reading that can be used."""
+    """Whether a step has a usable reading."""
     read = False
     for r in range(low, high):
         read = read or codes[r] >= 0
@@ -93,7 +93,7 @@ def is_read(low: int, high: int, codes: Ints) -> bool:
 
 @inlined
 def density(emission: Emission, low: int, high: int, values: Floats, j: int) -> float:
-    """Logarithm of the normal densities of the readings in state j; what is missing (NaN) says nothing."""
+    """Logarithm of the normal densities of the readings in state j; missing values (NaN) are skipped."""
     _, _, mean, precision, factor = emission
     total = 0.0
     for r in range(low, high):
@@ -107,7 +107,7 @@ def density(emission: Emission, low: int, high: int, values: Floats, j: int) -> 
 
 @inlined
 def is_possible(emission: Emission, low: int, high: int, codes: Ints, j: int) -> bool:
-    """Whether state j can give these readings, however unlikely."""
+    """Whether these readings have a probability above 0 in state j."""
     table, absent, mean, _, _ = emission
     possible = True
     if not is_read(low, high, codes):
@@ -172,10 +172,11 @@ def observe(
     live: Ints,
     belief: Floats,
 ) -> tuple[int, float, bool, bool]:
-    """(live, belief) = the belief (reach, chances) after the readings. How many states; the logarithm of the likelihood
-    of the readings; whether they could be used; whether a part of the belief is faint, and it is not to be used.
+    """(live, belief) = the belief (reach, chances) after the readings. Returns the number of states; the logarithm of
+    the likelihood of the readings; whether they were used; whether a part of the belief is faint: then the result is
+    invalid.
 
-    Readings that all reachable states exclude say nothing.
+    Readings that all reachable states exclude are ignored.
     """
     scale = likelihood(emission, low, high, codes, values, reach, found, belief)
     used = scale > -np.inf

@@ -1,10 +1,12 @@
-"""Forward and backward pass over one key: its possible states by step, and how likely all that follows is in each.
+"""Forward and backward pass over one key: its possible states by step, and the likelihood of all that follows in each.
 
-The filter runs forward and keeps its beliefs; then the likelihood of the readings from a step on is carried back, for
-the states that the filter left. Lists of all steps lie one after the other: step s has `starts[s]` to `starts[s + 1]`.
+The filter runs forward and keeps its possible states; then the likelihood of the readings from a step on is carried
+back over these states. Lists of all steps are adjacent: step s has entries `starts[s]` to `starts[s + 1]`.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,21 +24,36 @@ from presage.operators.sequence.kernel.hidden_markov.logs import advance_logs, l
 from presage.operators.sequence.kernel.hidden_markov.spec import Chain, Emission
 
 
+class KeySteps(NamedTuple):
+    """The steps of one key with their readings. `said` and `usable` by step are written: the logarithm of the
+    likelihood, and whether the readings were used."""
+
+    low: Ints
+    high: Ints
+    fresh: Ints
+    codes: Ints
+    values: Floats
+    said: Floats
+    usable: Bools
+
+
 @inlined
-def both_ways(
-    chain: Chain,
-    emission: Emission,
-    low: Ints,
-    high: Ints,
-    fresh: Ints,
-    codes: Ints,
-    values: Floats,
-    said: Floats,
-    usable: Bools,
-) -> tuple[Ints, Ints, Floats, bool]:
-    """(states, starts, ahead, faint): ahead is the likelihood of the readings from the step on, up to a factor of the
-    step. faint: a part of it would be lost to rounding, and nothing is to be used. Writes to `said` and `usable`."""
-    _, offsets, targets, weights, _ = chain
+def both_ways(chain: Chain, emission: Emission, key: KeySteps) -> tuple[Ints, Ints, Floats, bool]:
+    """(states, starts, ahead, in_logs): ahead is the likelihood of the readings from the step on, up to a factor of the
+    step; as a logarithm if a part of it would be lost to rounding otherwise (`in_logs`)."""
+    states, starts, faint = _forward(chain, emission, key, False)
+    if not faint:
+        ahead, faint = _backward(chain, emission, key, states, starts)
+        if not faint:
+            return states, starts, ahead, False
+    states, starts, _ = _forward(chain, emission, key, True)
+    return states, starts, _backward_in_logs(chain, emission, key, states, starts), True
+
+
+@inlined
+def _forward(chain: Chain, emission: Emission, key: KeySteps, in_logs: bool) -> tuple[Ints, Ints, bool]:
+    """(states, starts, faint). faint: a part of a belief would be lost to rounding; the result is incomplete."""
+    low, high, fresh, codes, values, said, usable = key
     steps = low.size
     size = chain[0].size
     starts = np.zeros(steps + 1, np.int64)
@@ -51,17 +68,37 @@ def both_ways(
     for s in range(steps):
         if fresh[s]:
             found = begin(chain[0], reach, predicted)
+            if in_logs:
+                take_logs(predicted, found)
+        elif in_logs:
+            found = advance_logs(chain, live, belief, count, reach, predicted, sums)
         else:
             found = advance(chain, live, belief, count, reach, predicted, sums)
-        count, said[s], usable[s], faint = observe(
-            emission, low[s], high[s], codes, values, reach, predicted, found, live, belief
-        )
-        if faint:
-            return states, starts, beliefs, True
+        if in_logs:
+            count, said[s], usable[s] = observe_logs(
+                emission, low[s], high[s], codes, values, reach, predicted, found, live, belief
+            )
+        else:
+            count, said[s], usable[s], faint = observe(
+                emission, low[s], high[s], codes, values, reach, predicted, found, live, belief
+            )
+            if faint:
+                return states, starts, True
         states, beliefs = with_capacity(states, beliefs, starts[s], count)
         for a in range(count):
             states[starts[s] + a] = live[a]
         starts[s + 1] = starts[s] + count
+    return states, starts, False
+
+
+@inlined
+def _backward(chain: Chain, emission: Emission, key: KeySteps, states: Ints, starts: Ints) -> tuple[Floats, bool]:
+    """(ahead, faint), see `both_ways`."""
+    _, offsets, targets, weights, _ = chain
+    low, high, fresh, codes, values, _, usable = key
+    steps = low.size
+    belief = np.empty(chain[0].size, np.float64)
+    sums = np.zeros(chain[0].size, np.float64)
     ahead = np.empty(starts[steps], np.float64)
     for s in range(steps - 1, -1, -1):
         here = states[starts[s] : starts[s + 1]]
@@ -85,56 +122,23 @@ def both_ways(
         for b in range(starts[s + 1], starts[s + 2]):
             sums[states[b]] = 0.0
         if greatest < FAINT:
-            return states, starts, ahead, True
+            return ahead, True
         for a in range(here.size):
             now[a] *= belief[a] / greatest
             small = now[a] < FAINT and belief[a] > 0.0
             if small and (not usable[s] or is_possible(emission, low[s], high[s], codes, here[a])):
-                return states, starts, ahead, True
-    return states, starts, ahead, False
+                return ahead, True
+    return ahead, False
 
 
 @inlined
-def both_ways_in_logs(
-    chain: Chain,
-    emission: Emission,
-    low: Ints,
-    high: Ints,
-    fresh: Ints,
-    codes: Ints,
-    values: Floats,
-    said: Floats,
-    usable: Bools,
-) -> tuple[Ints, Ints, Floats]:
-    """As `both_ways`, with logarithms."""
+def _backward_in_logs(chain: Chain, emission: Emission, key: KeySteps, states: Ints, starts: Ints) -> Floats:
+    """As `_backward`, with logarithms."""
     _, offsets, targets, weights, _ = chain
+    low, high, fresh, codes, values, _, usable = key
     steps = low.size
-    size = chain[0].size
-    starts = np.zeros(steps + 1, np.int64)
-    states = np.empty(8 * steps + size, np.int64)
-    beliefs = np.empty(8 * steps + size, np.float64)
-    live = np.empty(size, np.int64)
-    belief = np.empty(size, np.float64)
-    reach = np.empty(size, np.int64)
-    predicted = np.empty(size, np.float64)
-    sums = np.zeros(size, np.float64)
-    count = 0
-    for s in range(steps):
-        if fresh[s]:
-            found = begin(chain[0], reach, predicted)
-            take_logs(predicted, found)
-        else:
-            found = advance_logs(chain, live, belief, count, reach, predicted, sums)
-        count, said[s], usable[s] = observe_logs(
-            emission, low[s], high[s], codes, values, reach, predicted, found, live, belief
-        )
-        states, beliefs = with_capacity(states, beliefs, starts[s], count)
-        for a in range(count):
-            states[starts[s] + a] = live[a]
-        starts[s + 1] = starts[s] + count
     ahead = np.empty(starts[steps], np.float64)
-    for j in range(size):
-        sums[j] = -np.inf
+    sums = np.full(chain[0].size, -np.inf)
     for s in range(steps - 1, -1, -1):
         follows = s < steps - 1 and not fresh[s + 1]
         if follows:
@@ -155,4 +159,4 @@ def both_ways_in_logs(
         if follows:
             for b in range(starts[s + 1], starts[s + 2]):
                 sums[states[b]] = -np.inf
-    return states, starts, ahead
+    return ahead

@@ -1,8 +1,7 @@
-"""FILTER as a kernel with state: the filtered belief after each step of readings in time order.
+"""The kernel of FILTER: the filtered belief after each step.
 
-A step is settled when the watermark has passed it: several readings of one time count together. State: one belief for
-each key, until it is forgotten, and the readings of steps that are not settled. `ParticleKernel` has the same steps
-and rows with another belief.
+A step is evaluated when the watermark has passed it, because several readings of one time count together. State: the
+belief of each key until it is forgotten, and the readings of later steps. `ParticleKernel` shares steps and rows.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from presage.operators.sequence.kernel.hidden_markov.steps import NONE, Steps, s
 
 KERNEL = "hidden_markov_filter"
 AT, SEEN, SINCE, LOGS, BELIEF = "_at", "_seen", "_since", "_logs", "_belief"
-IGNORED = "ignored"  # number of readings that said nothing, in the state's numbers
+IGNORED = "ignored"  # the counter of ignored readings in the state
 
 
 class Followed(NamedTuple):
     """Entries of step s: `ends[s]` to `ends[s + 1]` of (states, chances). By step whether its readings were used.
-    `saved` gives the columns of the state for the keys that stay; `numbers` are counts of these steps."""
+    `saved` returns the columns of the state for the keys that stay; `numbers` are counters of these steps."""
 
     ends: Ints
     states: Ints
@@ -51,10 +50,10 @@ class Followed(NamedTuple):
 
 @dataclass(frozen=True)
 class FilterKernel:
-    """FILTER. Columns in: TIME, SEQ, key, observed. Columns out: TIME, SEQ, ORDINAL, key, attribute, probability.
+    """FILTER. Input columns: TIME, SEQ, key, observed; output columns: TIME, SEQ, ORDINAL, key, attribute, probability.
 
-    On a grid, `idle`: a key has a step at every multiple that the watermark passes, readings or not, until the model
-    forgets it. Not `idle`: steps without readings come with the next reading of the key, behind the time of others.
+    On a grid with `idle`, a key has a step at every multiple that the watermark passes, until the model forgets it.
+    Without `idle`, steps without readings are emitted with the key's next reading, later than those of other keys.
     """
 
     model: HiddenMarkov
@@ -100,7 +99,7 @@ class FilterKernel:
         return State(self.name, tables, numbers), out
 
     def _follow(self, kept: pa.Table | None, keys: pa.Table, steps: Steps, readings: Readings) -> Followed:
-        """The beliefs of all steps. Rows of `kept` are those of the first keys."""
+        """The beliefs of all steps. Rows of `kept` are the states of the first keys."""
         model = self.model
         before, in_logs = self._beliefs(kept, len(steps.bounds) - 1)
         ends, states, chances, beliefs, in_logs, _, usable = filter_steps(
@@ -122,14 +121,14 @@ class FilterKernel:
         return beliefs, in_logs
 
     def _order(self, steps: Steps, seqs: Ints, since: Ints) -> tuple[Ints, Ints]:
-        """By step: its SEQ, and the SEQ of the reading with which its key began, which orders keys of one time."""
+        """By step: its SEQ, and the SEQ of its key's first reading, which orders keys of one time."""
         read = steps.high > steps.low
         places = np.arange(len(read))
         seqs = np.append(seqs, TIMER)
         if self.idle:
             seq = np.where(read, seqs[steps.high - 1], TIMER)
         else:
-            # Every run of steps ends with a reading: the one that brings the silent steps before it.
+            # Every run of steps ends with a reading, which emits the silent steps before it.
             bringer = np.minimum.accumulate(np.where(read, places, len(read))[::-1])[::-1]
             seq = seqs[np.append(steps.high, 0)[bringer] - 1]
         begun = np.maximum.accumulate(np.where(steps.fresh > 0, places, -1)) if len(places) else places
@@ -158,7 +157,7 @@ class FilterKernel:
 
 
 def count_ignored(steps: Steps, readings: Readings, usable: Bools) -> int:
-    """Readings that no state can give, and those that no reachable state can give."""
+    """The number of readings that no state, or no reachable state, can give."""
     read = np.concatenate([[0], np.cumsum(readings.codes >= 0)])
     excluded = read[steps.high] - read[steps.low]
     return int(readings.ignored.sum() + excluded[~usable].sum())

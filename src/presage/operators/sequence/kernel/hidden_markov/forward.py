@@ -17,7 +17,7 @@ from presage.operators.sequence.kernel.hidden_markov.steps import Steps
 
 @inlined
 def with_capacity(entries: Ints, chances: Floats, used: int, more: int) -> tuple[Ints, Floats]:
-    """Capacity for `more` entries after the first `used` ones. Loops: Numba takes long to compile `a[:n] = b[:n]`."""
+    """Capacity for `more` entries after the first `used`. Copied in a loop: Numba compiles `a[:n] = b[:n]` slowly."""
     if used + more <= entries.size:
         return entries, chances
     size = max(2 * entries.size, used + more)
@@ -31,12 +31,7 @@ def with_capacity(entries: Ints, chances: Floats, used: int, more: int) -> tuple
 
 @compiled
 def filter_steps(
-    chain: Chain,
-    emission: Emission,
-    timeline: Steps,
-    readings: Readings,
-    before: Floats,
-    logs_before: Ints,
+    chain: Chain, emission: Emission, timeline: Steps, readings: Readings, before: Floats, logs_before: Ints
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Floats, Bools]:
     """`before[k, state]` is the belief of key k at the step before its first one here, in logarithms where
     `logs_before[k]`; not read where that first step is fresh.

@@ -1,4 +1,4 @@
-"""The parts of `belief` with logarithms of probabilities: nothing is too small for them, and they are slower."""
+"""The parts of `belief` with logarithms of probabilities: slower, but without underflow."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from presage.arrays.jit import Floats, Ints, inlined
 from presage.operators.sequence.kernel.hidden_markov.belief import density, is_read, sort_states
 from presage.operators.sequence.kernel.hidden_markov.spec import Chain, Emission
 
-CLEAR = -500.0  # a belief whose logarithms are all above is written as probabilities again
+CLEAR = -500.0  # a belief whose logarithms are all greater is converted back to probabilities
 
 
 @inlined
 def advance_logs(
     chain: Chain, live: Ints, belief: Floats, count: int, reach: Ints, chances: Floats, sums: Floats
 ) -> int:
-    """As `advance`, with logarithms in and out."""
+    """As `advance`, on logarithms."""
     _, offsets, targets, weights, _ = chain
     found = 0
     for a in range(count):
@@ -74,7 +74,7 @@ def observe_logs(
     live: Ints,
     belief: Floats,
 ) -> tuple[int, float, bool]:
-    """As `observe`, with logarithms in and out."""
+    """As `observe`, on logarithms."""
     greatest = -np.inf
     for a in range(found):
         belief[a] = chances[a] + likelihood_log(emission, low, high, codes, values, reach[a])

@@ -1,7 +1,7 @@
-"""PARTICLES as a kernel with state: the steps and rows of FILTER, with n particles for the belief of each key.
+"""The kernel of PARTICLES: the steps and rows of FILTER, with n particles as the belief of each key.
 
-State: how many particles of each key are in which state, so that a statement goes on with the same particles after any
-batch and any restart.
+State: the number of particles by key and state, so that a statement continues with the same particles after any batch
+and any restart.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from presage.operators.sequence.kernel.spec import KeyHashes
 
 KERNEL = "hidden_markov_particles"
 STATES, NUMBERS = "_states", "_numbers"
-RESTARTS = "restarts"  # how often no particle could give the readings, in the state's numbers
-READINGS = "readings"  # of states before particles were kept: all readings so far, of which no row had been made
+RESTARTS = "restarts"  # the counter of steps at which no particle could give the readings
+READINGS = "readings"  # table of states in an older format: all readings so far, without particles
 
 
-def _nobody(columns: list[pa.ChunkedArray], rows: int) -> np.ndarray:
+def _no_hashes(columns: list[pa.ChunkedArray], rows: int) -> np.ndarray:
     return np.zeros(rows, np.int64)
 
 
 @dataclass(frozen=True)
 class ParticleKernel(FilterKernel):
-    """PARTICLES. Columns as FILTER. `seed` and `hashes` of keys tell the random numbers."""
+    """PARTICLES. Columns as FILTER. `seed` and `hashes` of keys determine the random numbers."""
 
     particles: int = 1
     seed: int = 0
-    hashes: KeyHashes = _nobody
+    hashes: KeyHashes = _no_hashes
     name: ClassVar[str] = KERNEL
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
@@ -69,7 +69,7 @@ class ParticleKernel(FilterKernel):
 
 
 def _particles(kept: pa.Table | None, count: int) -> tuple[Ints, Ints, Ints]:
-    """Where the particles of each key begin, their states, and how many there are of each."""
+    """Where the particles of each key begin, their states, and the number in each state."""
     bounds = np.zeros(count + 1, np.int64)
     if kept is None or not kept.num_rows:
         return bounds, bounds[:0], bounds[:0]

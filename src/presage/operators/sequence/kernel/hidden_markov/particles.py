@@ -1,14 +1,13 @@
-"""The bootstrap particle filter of many keys: particles are drawn, weighed by the readings and resampled, step by step.
+"""The bootstrap particle filter of many keys: at each step particles are drawn, weighted and resampled.
 
-At the first step of a key n states are drawn from the model's initial distribution; at every later one each particle
-draws its next state from the transitions of its own. A reading weighs the particles by its likelihood; the shares of
-the weights are the belief, and systematic resampling makes n particles of equal weight of them. Where no particle can
-give the readings, the particles start anew from likelihood times initial distribution, and that is counted.
+At the first step of a key n states are drawn from the model's initial distribution; at every later step each particle
+draws its next state from the transitions of its own. Readings weight the particles by their likelihood; the normalised
+weights are the belief, and systematic resampling turns them into n particles of equal weight. Where no particle can
+give the readings, particles restart from likelihood times initial distribution, and a counter is increased.
 
-Particles of one state are one number: how many they are. A draw is a binary search in the sums of a sparse row, so a
-step costs n times the logarithm of the ways on, whatever the number of states; starting anew costs the states once.
-A random number is made from (seed, key, time of the step, number of the particle) alone: it is the same however the
-input comes.
+Particles of one state are stored as their number. A draw is a binary search in the running sums of a sparse row, so a
+step costs n times the logarithm of a state's transitions, whatever the number of states; a restart visits all states
+once. A random number depends on (seed, key, time of the step, number of the particle) alone, and not on batches.
 """
 
 from __future__ import annotations
@@ -21,33 +20,23 @@ from presage.operators.sequence.kernel.hidden_markov.forward import with_capacit
 from presage.operators.sequence.kernel.hidden_markov.readings import Readings
 from presage.operators.sequence.kernel.hidden_markov.spec import Draws, Emission
 from presage.operators.sequence.kernel.hidden_markov.steps import Steps
+from presage.operators.sequence.kernel.worlds.sampling_loop import GOLDEN, mixed
 
-MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX_2 = np.uint64(0x94D049BB133111EB)
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-RESAMPLING = 0  # the random number of a step by which its particles are resampled; particle i has number i + 1
-
-
-@inlined
-def _mixed(x: np.uint64) -> np.uint64:
-    """The finalizer of SplitMix64: every bit of the input changes half of the output."""
-    x = (x ^ (x >> np.uint64(30))) * MIX_1
-    x = (x ^ (x >> np.uint64(27))) * MIX_2
-    return x ^ (x >> np.uint64(31))
+RESAMPLING = 0  # the random number that resamples the particles of a step; particle i has number i + 1
 
 
 @inlined
 def _stream(seed: int, key: int, time: int) -> np.uint64:
-    """What the random numbers of a step are made from."""
-    x = _mixed(np.uint64(seed) + GOLDEN)
-    x = _mixed((x ^ np.uint64(key)) + GOLDEN)
-    return _mixed((x ^ np.uint64(time)) + GOLDEN)
+    """The seed of the random numbers of a step."""
+    x = mixed(np.uint64(seed) + GOLDEN)
+    x = mixed((x ^ np.uint64(key)) + GOLDEN)
+    return mixed((x ^ np.uint64(time)) + GOLDEN)
 
 
 @inlined
 def _uniform(stream: np.uint64, number: int) -> float:
     """A number in [0, 1)."""
-    return float(_mixed((stream ^ np.uint64(number)) + GOLDEN) >> np.uint64(11)) / 9007199254740992.0
+    return float(mixed((stream ^ np.uint64(number)) + GOLDEN) >> np.uint64(11)) / 9007199254740992.0
 
 
 @inlined
@@ -66,7 +55,7 @@ def _drawn(sums: Floats, low: int, high: int, chance: float) -> int:
 
 @inlined
 def _move(draws: Draws, live: Ints, number: Ints, count: int, stream: np.uint64, amounts: Ints, reach: Ints) -> int:
-    """`amounts` by state: how many particles arrive; `reach`: which states they are, rising; how many of these."""
+    """amounts[state]: the number of particles that arrive; `reach`: these states, rising. Returns their number."""
     _, _, _, offsets, targets, sums = draws
     found, particle = 0, 0
     for a in range(count):
@@ -101,7 +90,7 @@ def _start(draws: Draws, particles: int, stream: np.uint64, amounts: Ints, reach
 def _resample(
     weights: Floats, whole: float, reach: Ints, found: int, n: int, place: float, live: Ints, number: Ints
 ) -> int:
-    """Particle i stands at i + place of n along the weights; a state gets those that lie in its part."""
+    """Particle i is at (i + place) / n of the running sum of the weights. Returns the number of states."""
     last = 0
     for a in range(found):
         if weights[a] > 0.0:
@@ -117,6 +106,42 @@ def _resample(
             count += 1
         taken = upto
     return count
+
+
+@inlined
+def _weigh(
+    initial: Floats,
+    emission: Emission,
+    low: int,
+    high: int,
+    codes: Ints,
+    values: Floats,
+    reach: Ints,
+    found: int,
+    number: Ints,
+    live: Ints,
+    weights: Floats,
+) -> tuple[int, float, bool, bool]:
+    """weights[a] of the particles in state reach[a], after a restart of all possible states. Returns the number of
+    states, the sum of the weights, whether the readings were used, and whether the particles restarted."""
+    usable, anew = likelihood(emission, low, high, codes, values, reach, found, weights) > -np.inf, False
+    if not usable:
+        # `live` and `weights` are free until the particles are resampled.
+        more = begin(initial, live, weights)
+        if likelihood(emission, low, high, codes, values, live, more, weights) > -np.inf:
+            usable, anew, found = True, True, more
+            for a in range(found):
+                reach[a] = live[a]
+    whole = 0.0
+    for a in range(found):
+        if anew:
+            weights[a] *= initial[reach[a]]
+        elif usable:
+            weights[a] *= number[a]
+        else:
+            weights[a] = number[a]
+        whole += weights[a]
+    return found, whole, usable, anew
 
 
 @compiled
@@ -136,8 +161,8 @@ def particle_steps(
     `starts[k + 1]` of (states, numbers) before, by rising state; not read where that first step is fresh.
 
     Entries of step s: `ends[s]` to `ends[s + 1]` of (states, chances). Then by step whether its readings were used
-    (those that the initial distribution excludes, too, are not), and whether the particles started anew; and the
-    particles of each key at the end, as before.
+    (not if the initial distribution excludes them, too), and whether the particles restarted; and the particles of each
+    key at the end, as before.
     """
     bounds, times, low, high, fresh, _, _ = timeline
     codes, values, _ = readings
@@ -156,7 +181,6 @@ def particle_steps(
     number = np.empty(size, np.int64)
     reach = np.empty(size, np.int64)
     weights = np.empty(size, np.float64)
-    prior = np.empty(size, np.float64)
     amounts = np.zeros(size, np.int64)
     total, kept = 0, 0
     for k in range(bounds.size - 1):
@@ -174,24 +198,9 @@ def particle_steps(
             for a in range(found):
                 number[a] = amounts[reach[a]]
                 amounts[reach[a]] = 0
-            usable[s] = likelihood(emission, low[s], high[s], codes, values, reach, found, weights) > -np.inf
-            if not usable[s]:
-                # All weights are 0. `live` is free until the particles are resampled.
-                more = begin(draws[0], live, prior)
-                if likelihood(emission, low[s], high[s], codes, values, live, more, weights) > -np.inf:
-                    usable[s], anew[s] = True, True
-                    found = more
-                    for a in range(found):
-                        reach[a] = live[a]
-            whole = 0.0
-            for a in range(found):
-                if anew[s]:
-                    weights[a] *= prior[a]
-                elif usable[s]:
-                    weights[a] *= number[a]
-                else:
-                    weights[a] = number[a]
-                whole += weights[a]
+            found, whole, usable[s], anew[s] = _weigh(
+                draws[0], emission, low[s], high[s], codes, values, reach, found, number, live, weights
+            )
             states, chances = with_capacity(states, chances, total, found)
             for a in range(found):
                 if weights[a] > 0.0:
@@ -205,13 +214,5 @@ def particle_steps(
             numbers_after[kept] = number[a]
             kept += 1
         after[k + 1] = kept
-    return (
-        ends,
-        states[:total].copy(),
-        chances[:total].copy(),
-        usable,
-        anew,
-        after,
-        states_after[:kept].copy(),
-        numbers_after[:kept].copy(),
-    )
+    made = states[:total].copy(), chances[:total].copy()
+    return ends, *made, usable, anew, after, states_after[:kept].copy(), numbers_after[:kept].copy()

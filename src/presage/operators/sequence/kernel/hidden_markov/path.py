@@ -1,7 +1,7 @@
-"""The loop of VITERBI: the most likely path of states of many keys. Ties: the first state.
+"""The loop of VITERBI: the most likely path of states of many keys. The first state wins ties.
 
-Paths that take the same ways in another order are equally likely and differ by rounding alone, so two logarithms that
-are nearer than SAME count as equal. They are taken relative to the best of the step, which keeps rounding below that.
+Paths with the same transitions in another order are equally likely but differ by rounding, so two logarithms that
+differ by less than SAME count as equal. They are relative to the best of the step, which keeps rounding below SAME.
 """
 
 from __future__ import annotations
@@ -18,14 +18,9 @@ SAME = 1e-10
 
 
 @compiled
-def path_steps(
-    log_chain: Chain,
-    emission: Emission,
-    timeline: Steps,
-    readings: Readings,
-) -> tuple[Ints, Floats, Bools]:
-    """By step: the state of the path, by how much the logarithm of its probability grows, and whether the readings
-    were used (those that all reachable states exclude are not). `log_chain` has logarithms; cost as a filter."""
+def path_steps(log_chain: Chain, emission: Emission, timeline: Steps, readings: Readings) -> tuple[Ints, Floats, Bools]:
+    """By step: the state of the path, the increase of the logarithm of its probability, and whether the readings were
+    used (not if all reachable states exclude them). `log_chain` has logarithms. Cost as a filter."""
     initial, offsets, targets, weights, _ = log_chain
     bounds, _, low, high, fresh, _, _ = timeline
     codes, values, _ = readings

@@ -1,7 +1,7 @@
-"""Readings as the loops take them: symbols by number, or values; what cannot be used is counted.
+"""Readings as arrays of the loops: numbers of symbols, or values.
 
-A null is no reading. A reading that no state can give (an unknown symbol, a number that is not finite) is taken for
-none as well, and counted.
+A null is no reading. A reading that no state can give (an unknown symbol, a number that is not finite) is ignored, too,
+and counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPELLED = {"true": True, "false": False}
 
 
 class Readings(NamedTuple):
-    """For each row its symbol (-1: none) or its values (NaN: none; `codes` is -1 if all are), and which are ignored."""
+    """By row: its symbol (-1: none) or its values (NaN: none; `codes` is -1 if all are), and whether it is ignored."""
 
     codes: Ints
     values: Floats
@@ -47,7 +47,7 @@ def _numbers(table: pa.Table, observes: tuple[str, ...]) -> Readings:
         finite = np.isfinite(numbers.floats)
         ignored |= valid & ~finite
         values[:, j] = np.where(valid & finite, numbers.floats, np.nan)
-    # One attribute that is not finite spoils the whole reading: what the others measured is not to be trusted.
+    # One attribute that is not finite makes the whole reading unreliable.
     values[ignored] = np.nan
     return Readings(np.where(np.isnan(values).all(axis=1), -1, 0), values, ignored)
 
@@ -64,7 +64,7 @@ def _symbols(model: HiddenMarkov, array: pa.Array) -> Readings:
 
 
 def _spelled(symbol: str, kind: pa.DataType) -> object:
-    """A symbol of the model file as a value of the column; None if it is none."""
+    """A symbol of the model file as a value of the column's type; None if it is not one."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return symbol
     if pa.types.is_boolean(kind):

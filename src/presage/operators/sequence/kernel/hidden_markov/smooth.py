@@ -1,8 +1,8 @@
-"""The loop of SMOOTH: beliefs in the light of all readings, as a chain, P(now | before, all), for many keys.
+"""The loop of SMOOTH: beliefs given all readings, as a chain P(now | before, all), for many keys.
 
-Forward and backward (`both_ways`), then forward once more: the last pass makes the conditional tables and carries
-the marginals along with them, so that tables and marginals agree to the last bit, and tables that were pruned have
-marginals of their own. Cost of a step: three times the transitions between possible states.
+Forward and backward (`both_ways`), then forward once more: the last pass computes the conditional tables together with
+the marginals, so that both agree to the last bit, and pruned tables have marginals of their own. Cost of a step: three
+times the transitions between possible states.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.operators.sequence.kernel.hidden_markov.both_ways import both_ways, both_ways_in_logs
+from presage.operators.sequence.kernel.hidden_markov.both_ways import KeySteps, both_ways
 from presage.operators.sequence.kernel.hidden_markov.forward import with_capacity
 from presage.operators.sequence.kernel.hidden_markov.readings import Readings
 from presage.operators.sequence.kernel.hidden_markov.spec import Chain, Emission
@@ -19,7 +19,7 @@ from presage.operators.sequence.kernel.hidden_markov.steps import Steps
 
 @inlined
 def _distribute(chances: Floats, start: int, end: int, total: float, least: float) -> None:
-    """A distribution, normalised; what is below `least` becomes 0 unless it is the greatest, and the rest sums to 1."""
+    """Normalise a distribution; entries below `least` become 0 unless they are the greatest, the rest sums to 1."""
     greatest = 0.0
     for e in range(start, end):
         chances[e] /= total
@@ -36,7 +36,7 @@ def _distribute(chances: Floats, start: int, end: int, total: float, least: floa
 
 @inlined
 def _begin(initial: Floats, states: Ints, ahead: Floats, in_logs: bool, least: float, out: Floats) -> None:
-    """out[a] = the marginal of a step that follows from nothing, for its possible states."""
+    """out[a] = the marginal of a step without a step before it, for its possible states."""
     count = states.size
     greatest = -np.inf
     for a in range(count):
@@ -57,7 +57,7 @@ def _begin(initial: Floats, states: Ints, ahead: Floats, in_logs: bool, least: f
 def _go_on(
     chain: Chain, i: int, ahead: Floats, in_logs: bool, least: float, entries: Ints, chances: Floats, count: int
 ) -> int:
-    """Entries of P(state | i) after the first `count`, those above 0; how many there are then. `ahead` is by state."""
+    """Append the entries of P(state | i) above 0 after the first `count`; the new count. `ahead` is by state."""
     _, offsets, targets, weights, _ = chain
     size = ahead.size
     greatest = -np.inf
@@ -86,16 +86,10 @@ def _go_on(
 
 @compiled
 def smooth_steps(
-    chain: Chain,
-    emission: Emission,
-    timeline: Steps,
-    readings: Readings,
-    tables: int,
-    bridge: int,
-    least: float,
+    chain: Chain, emission: Emission, timeline: Steps, readings: Readings, tables: int, bridge: int, least: float
 ) -> tuple[Ints, Ints, Floats, Floats, Bools]:
     """Entries of step s: `ends[s]` to `ends[s + 1]` of (entries, chances); an entry is (before + 1) · S + state, where
-    before = -1 stands for nothing. By step the logarithm of the likelihood and whether its readings were used.
+    before = -1 is nothing. By step the logarithm of the likelihood and whether its readings were used.
 
     tables = 1: P(state | before) for each state before that is possible; the first step has the marginal, with nothing
     before. A fresh step that is not the first has the marginal for each state before and for nothing, because there
@@ -119,13 +113,8 @@ def smooth_steps(
     count = 0
     for k in range(bounds.size - 1):
         a, b = bounds[k], bounds[k + 1]
-        states, starts, ahead, in_logs = both_ways(
-            chain, emission, low[a:b], high[a:b], fresh[a:b], codes, values, said[a:b], usable[a:b]
-        )
-        if in_logs:
-            states, starts, ahead = both_ways_in_logs(
-                chain, emission, low[a:b], high[a:b], fresh[a:b], codes, values, said[a:b], usable[a:b]
-            )
+        key = KeySteps(low[a:b], high[a:b], fresh[a:b], codes, values, said[a:b], usable[a:b])
+        states, starts, ahead, in_logs = both_ways(chain, emission, key)
         nothing = -np.inf if in_logs else 0.0
         for j in range(size):
             by_state[j] = nothing

@@ -1,7 +1,7 @@
-"""Arrays of a hidden Markov model: made by `inference.tables`, shipped to the workers, read by the loops.
+"""Arrays of a hidden Markov model: built from the model file, shipped to the workers, read by the loops.
 
-S states are numbered 0 … S - 1. Transitions are rows of a sparse matrix (a building's graph has few ways on from each
-place); where it is not sparse, a dense copy is there too and the loops take it. Loops get `chain` and `emission`, plain
+S states are numbered 0 … S - 1. Transitions are a sparse matrix by rows (a building's graph has few edges at each
+place); a matrix that is not sparse has a dense copy, which the loops prefer. Loops take `chain` and `emission` as plain
 tuples of read-only arrays, so that each loop has one signature for all models.
 """
 
@@ -21,7 +21,7 @@ PROBABILITY = "probability"
 TIMER = -1  # SEQ of the rows of a step without readings
 NEVER = -1  # `forget` of a model whose keys are never forgotten
 
-# Share of transitions above 0 from which on the dense loop, which the compiler turns into vector code, is the faster.
+# Share of transitions above 0 from which on the vectorized dense loop is faster.
 DENSE_FROM = 0.2
 
 Chain = tuple[Floats, Ints, Ints, Floats, Floats]  # initial, offsets, targets, weights, dense (0 rows: sparse)
@@ -74,19 +74,18 @@ class HiddenMarkov:
 
     @cached_property
     def draws(self) -> Draws:
-        """For random states: a number between 0 and the last sum of a row is looked up in the row's sums."""
+        """For random states: a number between 0 and the last sum of a row is searched in the row's running sums."""
         states = np.flatnonzero(self.initial > 0.0)
         sums = np.empty(len(self.weights))
         for low, high in zip(self.offsets, self.offsets[1:], strict=False):
             sums[low:high] = np.cumsum(self.weights[low:high])
         return cast(
-            "Draws",
-            _fixed(self.initial, states, np.cumsum(self.initial[states]), self.offsets, self.targets, sums),
+            "Draws", _fixed(self.initial, states, np.cumsum(self.initial[states]), self.offsets, self.targets, sums)
         )
 
     @cached_property
     def log_chain(self) -> Chain:
-        """For the most likely path, which is a greatest sum of logarithms."""
+        """For the most likely path, which maximises a sum of logarithms."""
         with np.errstate(divide="ignore"):
             initial, weights = np.log(self.initial), np.log(self.weights)
         return cast("Chain", _fixed(initial, self.offsets, self.targets, weights, np.zeros((0, self.size))))

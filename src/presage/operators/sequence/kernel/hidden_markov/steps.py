@@ -1,8 +1,8 @@
-"""Steps of each key by the times of its readings: one for each time, or every multiple of the model's step.
+"""Steps of each key: one for each time of a reading, or every multiple of the model's step (a grid).
 
-On a grid a reading belongs to the first multiple of the step that is not before it: all that a step says is then known
-when the watermark passes it. Steps between two readings of a key are steps without readings. A key that is silent for
-longer than `forget` starts anew: no steps between, and no memory of what was.
+On a grid a reading belongs to the first multiple of the step that is not before it, so a step is complete when the
+watermark passes it. Between two readings of a key lie steps without readings. A key that is silent for longer than
+`forget` restarts: no steps between, and no memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from presage.arrays.jit import Ints, compiled
 from presage.errors import error
 from presage.operators.sequence.kernel.hidden_markov.spec import HiddenMarkov
 
-NONE = -(2**62)  # the time of what has not been
+NONE = -(2**62)  # no time
 MOST_STEPS = 100_000_000
 
 
@@ -40,18 +40,14 @@ def step_times(model: HiddenMarkov, times: Ints) -> Ints:
 def steps_of(model: HiddenMarkov, rows: Ints, times: Ints, at: Ints, seen: Ints, until: int = NONE) -> Steps:
     """`rows[k]` to `rows[k + 1]` are the readings of key k, `times` the times of their steps, rising for each key.
 
-    `at` and `seen` tell what is known of a key from before (NONE: nothing). With `until`, the steps of a key go on to
-    that time, readings or not, until it is forgotten; without, they end with its last reading.
+    `at` and `seen` are a key's last step and last step with readings in earlier batches (NONE: none). With `until`, the
+    steps of a key continue to that time or until it is forgotten; without, they end with its last reading.
     """
     bounds = _count(rows, times, at, seen, model.step, model.forget, until)
     if bounds[-1] > MOST_STEPS:
-        raise error(
-            "LIMIT",
-            what=f"the inference of {bounds[-1]:,} steps at once",
-            limit_name="inferred steps",
-            limit=f"{MOST_STEPS:,}",
-            fix='make "step" of the model longer, or let it "forget" keys that are silent',
-        )
+        what = f"the inference of {bounds[-1]:,} steps at once"
+        fix = 'make "step" of the model longer, or let it "forget" keys that are silent'
+        raise error("LIMIT", what=what, limit_name="inferred steps", limit=f"{MOST_STEPS:,}", fix=fix)
     return Steps(bounds, *_fill(bounds, rows, times, at, seen, model.step, model.forget, until))
 
 

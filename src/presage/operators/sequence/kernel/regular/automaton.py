@@ -1,14 +1,15 @@
 """The deterministic automaton of a regular sequence, as tables.
 
-A state is the set of partial matches that wait, as bits: after goal i for the goal that follows, and after an unfolding
-of a Kleene plus for another one. A symbol is what happened at a step, as bits: for each goal whether there was a
-candidate and whether there was an accepted one. A wait ends with the first step that has a candidate, whether one is
-accepted or not; a match may start at every step. Symbols of several chains are united.
+A state is the set of waiting partial matches, as bits: after goal i for the next goal, and after an unfolding of a
+Kleene plus for another one. A symbol is the events of a step, as bits: for each goal whether there was a candidate and
+whether there was an accepted one. A wait ends at the first step with a candidate, accepted or not; a match may start at
+every step. Symbols of several chains are united.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,8 @@ MOST_SYMBOLS = 1 << 10
 
 @dataclass(frozen=True)
 class Steps:
-    """How goals follow each other: their number, and which are Kleene pluses. For a plus `again` says whether its
-    later unfoldings have candidates of their own: those that agree on fewer variables."""
+    """The number of goals, and which are Kleene pluses. `again`: later unfoldings of the plus have candidates of their
+    own, because they agree on fewer variables."""
 
     goals: int
     plus: tuple[bool, ...]
@@ -29,7 +30,7 @@ class Steps:
 
     @property
     def bits(self) -> int:
-        """How many a symbol has."""
+        """The number of bits of a symbol."""
         return 4 * self.goals if any(self.again) else 2 * self.goals
 
     def candidate(self, goal: int) -> int:
@@ -45,15 +46,14 @@ class Steps:
         return 1 << (2 * (self.goals + goal) + 1) if self.again[goal] else self.accepted(goal)
 
     def waits(self, goal: int) -> int:
-        """The bit of matches that have found a goal and wait for the one that follows."""
+        """The bit of matches that have found a goal and wait for the next one."""
         return 1 << goal
 
     def unfolds(self, goal: int) -> int:
         return 1 << (self.goals + goal)
 
 
-@dataclass(frozen=True)
-class Automaton:
+class Automaton(NamedTuple):
     """States and symbols by number, 0 is the empty one of each. `follow` and `accepts` by state and symbol; `united`
     by two symbols."""
 
@@ -86,8 +86,8 @@ def react(steps: Steps, state: int, symbol: int) -> tuple[int, bool]:
 
 
 def build_automaton(steps: Steps, symbols: Ints, states: Ints, several: bool) -> Automaton | None:
-    """For the symbols that rows have, and from the states that are there already. `several`: symbols may be united.
-    None if there are too many of them."""
+    """For the symbols of the rows, starting from the states of the beliefs. `several`: symbols may be united. None if
+    there are too many states or symbols."""
     known = _closed(np.union1d(symbols, [0]), several)
     if known is None:
         return None
@@ -118,7 +118,7 @@ def build_automaton(steps: Steps, symbols: Ints, states: Ints, several: bool) ->
 
 
 def _closed(symbols: Ints, several: bool) -> Ints | None:
-    """With all unions; sorted, so the empty one is the first."""
+    """Symbols with all their unions, sorted: the empty one is the first."""
     while several:
         if len(symbols) > MOST_SYMBOLS:
             return None

@@ -1,7 +1,7 @@
-"""Beliefs of a sequence as tables of its state; numbers are valid within one step of the kernel only.
+"""Beliefs of a sequence as tables of its stored state; numbers are valid within one step of the kernel only.
 
-A line is a value of each dividing variable and of each other one (null: none that was seen), the key and value of the
-group's Markov chain (null: no event), a state of the automaton and how likely it all is.
+A line has a value of each dividing variable and of each other one (null: not seen yet), the key and value of the
+group's Markov chain (null: no event), a state of the automaton, and the probability of all this.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def load_beliefs(spec: SequenceTables, state: State) -> Carried | None:
 
 
 def nothing_known(spec: SequenceTables) -> Beliefs:
-    """Before the first step: every group stands as at the beginning, and no value was seen."""
+    """Before the first step: every group is in the initial state, and no value was seen."""
     names, others = divided(spec)
     nothing = np.zeros(0, np.int64)
     empty = np.zeros((0, len(names)), np.int64), np.zeros((0, len(others)), np.int64)
@@ -38,14 +38,14 @@ def nothing_known(spec: SequenceTables) -> Beliefs:
 
 
 def divided(spec: SequenceTables) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables that have values: those that divide the chains into groups, and the others."""
+    """The given variables: those that divide the chains into groups, and the others."""
     given = frozenset(spec.given)
     names = dividing(spec.query, given)
     return names, tuple(sorted(given - set(names)))
 
 
 def before_of(spec: SequenceTables, carried: Carried, built: Built) -> Beliefs:
-    """Lines in the numbers of this step."""
+    """The carried lines in the numbers of this step."""
     numbers = built.kept
     assert carried.lines is not None
     names, others = divided(spec)

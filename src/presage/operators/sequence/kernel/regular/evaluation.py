@@ -1,8 +1,8 @@
 """Evaluation of regular and extended regular sequences: the automaton in product with the chains.
 
-Variables that stand in the key of every goal divide the chains into groups that have nothing to do with each other: an
-automaton for each. Other variables that have values (selected ones) ask for an automaton for each value, over the same
-rows. Over values that nobody asked for, groups are combined: one of them holds, unless none does.
+Variables in the key of every goal divide the chains into independent groups, with an automaton for each. Each value of
+the other selected variables has an automaton of its own over the same rows. Over values that are not selected, groups
+are combined: the sequence holds unless it holds in none of them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ from presage.arrays.rows import changes
 from presage.errors import error
 from presage.operators.sequence.kernel.facts import Answers, Facts, exact
 from presage.operators.sequence.kernel.query import Sequence, dividing
-from presage.operators.sequence.kernel.regular.alone import is_alone, run_alone
-from presage.operators.sequence.kernel.regular.dense_beliefs import Start
-from presage.operators.sequence.kernel.regular.groups import OTHER, Beliefs, Grouping, find_lines, group_chains
-from presage.operators.sequence.kernel.regular.rows import arrange, useful_rows
+from presage.operators.sequence.kernel.regular.groups import (
+    OTHER,
+    Beliefs,
+    Grouping,
+    arrange,
+    find_lines,
+    group_chains,
+    useful_rows,
+)
+from presage.operators.sequence.kernel.regular.passes import Start, is_alone, run_alone, run_together
 from presage.operators.sequence.kernel.regular.symbols import steps_of, symbols
-from presage.operators.sequence.kernel.regular.together import Pass
 
-# Each choice of values of selected variables that do not divide the rows takes a pass over all of them.
+# Each combination of values of selected variables that do not divide the rows takes a pass over all rows.
 MOST_BINDINGS = 100_000
+Found = tuple[Ints, Ints, Ints, Floats, Ints]  # group, binding, step, probability, arrival
 
 
 @dataclass
@@ -51,14 +57,10 @@ def evaluate_regular(
     # Within a group the dividing variables agree already.
     domains = [_values(facts, before, name) for name in others]
     if math.prod(map(len, domains)) > MOST_BINDINGS:
-        raise error(
-            "LIMIT",
-            what=f"the combinations of values of {', '.join(others)}",
-            limit_name="bindings",
-            limit=MOST_BINDINGS,
-            fix="select fewer variables, or filter their values",
-        )
-    found: list[tuple[Ints, Ints, Ints, Floats, Ints]] = []
+        what = f"the combinations of values of {', '.join(others)}"
+        fix = "select fewer variables, or filter their values"
+        raise error("LIMIT", what=what, limit_name="bindings", limit=MOST_BINDINGS, fix=fix)
+    found: list[Found] = []
     lines: list[tuple[Ints, Ints, Ints, Ints, Floats]] = [_no_lines(others)]
     for values in itertools.product(*domains):
         bits = symbols(query, facts, steps, dict(zip(others, values, strict=True)))
@@ -69,7 +71,7 @@ def evaluate_regular(
             ran = run_alone(facts.sources[0], bits[0], grouping, steps, start, facts.steps)
         else:
             symbol = np.concatenate(bits)[rows.place].astype(np.int64)
-            ran = Pass(rows, symbol, grouping, steps).run(start, facts.steps)
+            ran = run_together(rows, symbol, grouping, steps, start, facts.steps)
         if ran is None:
             return None
         group, step, chance, arrival = ran.found
@@ -90,7 +92,7 @@ def _no_lines(others: tuple[str, ...]) -> tuple[Ints, Ints, Ints, Ints, Floats]:
 
 
 def _values(facts: Facts, before: Beliefs | None, name: str) -> Ints:
-    """Values that a variable may have: those of the rows, those seen before, and one for all that are still to come."""
+    """Values of a variable: those of the rows, those seen before, and OTHER for all future values."""
     seen = [rows.variables[name] for rows in facts.goals if name in rows.variables]
     if before is not None:
         seen.append(before.seen[name])
@@ -100,7 +102,7 @@ def _values(facts: Facts, before: Beliefs | None, name: str) -> Ints:
 
 
 def _start(before: Beliefs | None, grouping: Grouping, others: tuple[str, ...], values: tuple[int, ...]) -> Start:
-    """What was known for these values; for those that were not seen, what was known for them all."""
+    """Beliefs for these values; for values not seen before, the beliefs for OTHER."""
     nothing = np.zeros(0, np.int64)
     if before is None or not len(before.mass):
         return Start(nothing, nothing, nothing, np.zeros(0))
@@ -111,11 +113,7 @@ def _start(before: Beliefs | None, grouping: Grouping, others: tuple[str, ...], 
 
 
 def _answers(
-    query: Sequence,
-    names: tuple[str, ...],
-    others: tuple[str, ...],
-    grouping: Grouping,
-    found: list[tuple[Ints, Ints, Ints, Floats, Ints]],
+    query: Sequence, names: tuple[str, ...], others: tuple[str, ...], grouping: Grouping, found: list[Found]
 ) -> Answers:
     nothing = np.zeros(0, np.int64)
     found = [*found, (nothing, np.zeros((0, len(others)), np.int64), nothing, np.zeros(0), nothing)]
@@ -127,11 +125,11 @@ def _answers(
         selected[:, i] = columns[name]
     if set(names) <= set(query.selected) or not len(step):
         return exact(selected, step, chance, arrival)
-    # One of the groups holds unless none does: they have nothing to do with each other.
+    # Groups are independent: the sequence holds unless it holds in none of them.
     keys = np.column_stack([step, selected])
     order = np.lexsort(keys.T[::-1])
     begins = np.flatnonzero(changes(list(keys[order].T), len(order)))
-    # By logarithms: 1 - (1 - p)(1 - q) would lose all of p and q that is below the rounding of 1.
+    # Logarithms, because 1 - (1 - p)(1 - q) loses p and q below the rounding of 1.
     with np.errstate(divide="ignore"):
         none = np.add.reduceat(np.log1p(-np.minimum(chance[order], 1.0)), begins)
     single = np.diff(np.append(begins, len(order))) == 1

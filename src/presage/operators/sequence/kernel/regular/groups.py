@@ -1,4 +1,4 @@
-"""Groups of chains that are independent of each other, and what is known of them after a step."""
+"""Independent groups of chains: their rows, and their beliefs after a step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from presage.arrays.codes import first_of
+from presage.arrays.codes import first_of, grouped_order
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.operators.sequence.kernel.facts import MARKOV, Facts
+from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, Facts, Source
 from presage.operators.sequence.kernel.query import Sequence
 
 OTHER = -1  # a value of a variable that has not been seen
@@ -16,10 +16,10 @@ OTHER = -1  # a value of a variable that has not been seen
 
 @dataclass
 class Beliefs:
-    """What is known after the last step: for a group (the values of the dividing variables) and values of the others
-    (OTHER: none that was seen), how likely a state of the automaton (as bits) is, together with a value of the group's
-    Markov chain (NOTHING: no event). Lines of no mass are left out, and groups that stand as they began. `seen`: values
-    of the other variables."""
+    """The probability `mass` after the last step of a state of the automaton (as bits) and a value of the group's
+    Markov chain (NOTHING: no event), by group (the values of the dividing variables) and values of the others (OTHER:
+    not seen). Lines without mass and groups in the initial state are left out. `seen`: values of the other
+    variables."""
 
     groups: Ints  # (lines, dividing variables)
     others: Ints  # (lines, other variables)
@@ -32,8 +32,8 @@ class Beliefs:
 
 @dataclass
 class Grouping:
-    """`codes`: the group of each chain, by source, -1 where no goal reads it; `values`: those of the dividing variables
-    by group."""
+    """`codes`: the group of each chain, by source, -1 if no goal reads it; `values` of the dividing variables by
+    group."""
 
     codes: list[Ints]
     values: Ints
@@ -75,7 +75,7 @@ def group_chains(query: Sequence, facts: Facts, names: tuple[str, ...], before: 
 
 
 def _keep_chains(grouping: Grouping, facts: Facts, before: Beliefs | None) -> None:
-    """Chains that a state remembers belong to their groups, though no row of them has come now."""
+    """Chains of the carried beliefs stay in their groups, even without rows in this step."""
     if before is None:
         return
     known = np.flatnonzero(before.chain >= 0)
@@ -87,7 +87,7 @@ def _keep_chains(grouping: Grouping, facts: Facts, before: Beliefs | None) -> No
 
 def _chains_read(query: Sequence, facts: Facts, source: int) -> Bools:
     if facts.sources[source].kind != MARKOV:
-        # Rows that mean nothing are left out later; only of Markov chains all rows count.
+        # Rows without a meaning are left out later; of Markov chains all rows count.
         return np.ones(facts.sources[source].chains, np.bool_)
     found = np.zeros(facts.sources[source].chains, np.bool_)
     for goal in query.goals:
@@ -98,9 +98,72 @@ def _chains_read(query: Sequence, facts: Facts, source: int) -> Bools:
 
 
 def find_lines(values: Ints, wanted: Ints) -> Ints:
-    """The place of each wanted line in sorted lines."""
+    """The position of each wanted line in sorted lines."""
     if not values.shape[1]:
         return np.zeros(len(wanted), np.int64)
     _, codes = np.unique(np.concatenate([values, wanted]), axis=0, return_inverse=True)
     found: Ints = codes.reshape(-1)[len(values) :]
     return found
+
+
+@dataclass
+class Chains:
+    """Rows of all sources by group and step, in a step those of the Markov chain first. `value` and `prev` of its rows
+    count from 1; 0 is no event. `place`: the position of a row in the concatenation of all sources."""
+
+    place: Ints
+    group: Ints
+    step: Ints
+    chain: Ints
+    linked: Bools
+    value: Ints
+    prev: Ints
+    probability: Floats
+    arrival: Ints
+    widths: Ints  # the number of values of each group's Markov chain, plus one for none
+
+
+def useful_rows(query: Sequence, facts: Facts) -> list[Bools]:
+    """By source, the rows that have an effect: candidates, and all rows of Markov chains."""
+    found = [np.full(len(source.chain), source.kind == MARKOV) for source in facts.sources]
+    for goal in query.goals:
+        found[goal.source] |= facts.goals[goal.number].candidate
+    return found
+
+
+def arrange(facts: Facts, grouping: Grouping, useful: list[Bools]) -> Chains | None:
+    """None if a group has several Markov chains."""
+    groups = len(grouping.values)
+    pieces: list[tuple[Ints, ...]] = []
+    first, before, widths, owned = 0, 0, np.ones(groups, np.int64), np.zeros(groups, np.bool_)
+    for number, source in enumerate(facts.sources):
+        linked = source.kind == MARKOV
+        of_row = grouping.codes[number][source.chain]
+        rows = np.flatnonzero((of_row >= 0) & useful[number])
+        if linked and len(rows):
+            known = grouping.codes[number][np.unique(source.chain[rows])]
+            if len(np.unique(known)) < len(known) or owned[known].any():
+                return None
+            owned[known] = True
+            np.maximum.at(widths, of_row[rows], np.maximum(source.value[rows], source.prev[rows]) + 2)
+        # Each event of a certain stream is a chain of its own.
+        chain = (rows if source.kind == CERTAIN else source.chain[rows]) + first
+        own = rows + before, of_row[rows], source.step[rows], chain, np.full(len(rows), linked, np.int64)
+        pieces.append((*own, source.value[rows] + 1, source.prev[rows] + 1))
+        first += max(source.chains, len(source.chain))
+        before += len(source.chain)
+    place, group, step, chain, linked_, value, prev = (np.concatenate(p) for p in zip(*pieces, strict=True))
+    probability = np.concatenate([source.probability for source in facts.sources])[place]
+    arrival = np.concatenate([arrivals(source) for source in facts.sources])[place]
+    # Rows of one source are already sorted by step and chain.
+    order, _ = grouped_order(group, groups)
+    if len(facts.sources) > 1:
+        by_step, _ = grouped_order(2 * step + 1 - linked_, 2 * facts.steps + 2)
+        order = by_step[grouped_order(group[by_step], groups)[0]]
+    columns = place, group, step, chain, linked_, value, prev, probability, arrival
+    place, group, step, chain, linked_, value, prev, probability, arrival = (column[order] for column in columns)
+    return Chains(place, group, step, chain, linked_ > 0, value, prev, probability, arrival, widths)
+
+
+def arrivals(source: Source) -> Ints:
+    return np.zeros(len(source.chain), np.int64) if source.arrival is None else source.arrival

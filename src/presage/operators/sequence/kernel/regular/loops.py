@@ -1,4 +1,4 @@
-"""Loops of regular sequences: the chance that the automaton accepts, step by step, in product with the chains.
+"""Loops of regular sequences: the probability that the automaton accepts, step by step, in product with the chains.
 
 `chances_together` takes groups in which several chains meet; `chances_alone` (independent) and `chances_linked`
 (Markov) take groups of one chain each, whose rows need no sorting.
@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled_in_place, inlined
+from presage.operators.sequence.kernel.regular.automaton import Automaton
 
 
 @inlined
 def symbols_of_step(
     begin: int, end: int, chain: Ints, symbol: Ints, probability: Floats, united: Ints, happened: Floats, more: Floats
 ) -> None:
-    """`happened`: how likely each symbol is at a step, from the rows of one or more chains."""
+    """`happened`: the probability of each symbol at a step, from the rows of one or more chains."""
     happened[:] = 0.0
     happened[0] = 1.0
     at = begin
@@ -62,18 +63,12 @@ class AloneRows(NamedTuple):
 
 @compiled_in_place
 def chances_alone(
-    alone: AloneRows,
-    numbers: Ints,
-    groups: Ints,
-    follow: Ints,
-    accepts: Bools,
-    beliefs: Floats,
-    found: Ints,
-    likely: Floats,
+    alone: AloneRows, numbers: Ints, groups: Ints, automaton: Automaton, beliefs: Floats, found: Ints, likely: Floats
 ) -> int:
-    """For groups of one chain each: no sorting, one pass. `numbers`: the automaton's symbol by letter; `groups` by
-    chain. Answers go to `found` (group, step, arrival) and `likely`; how many there are is given back."""
+    """Groups of one chain each, in one pass without sorting. `numbers`: the automaton's symbol by letter; `groups` by
+    chain. Writes answers to `found` (group, step, arrival) and `likely`, and returns their number."""
     chain, step, arrival, letters, probability, _, _ = alone
+    _, _, follow, accepts, _ = automaton
     states = accepts.shape[0]
     belief, after = np.zeros(states), np.zeros(states)
     count, at, rows = 0, 0, chain.size
@@ -135,20 +130,19 @@ class Runs(NamedTuple):
 def chances_together(
     runs: Runs,
     rows: GroupRows,
-    follow: Ints,
-    accepts: Bools,
-    united: Ints,
+    automaton: Automaton,
     widths: Ints,
     starts: Ints,
     steps: int,
     beliefs: Floats,
     found: Floats,
 ) -> None:
-    """To `found` by run: the chance that the automaton accepts, for groups in which chains meet. At most one of them is
-    a Markov chain: its value is known beside the state. A group's belief lies at `starts[g]`: for each of `widths[g]`
-    values (0: nothing) one number for each state. There are `steps` steps."""
+    """To `found` by run: the probability that the automaton accepts, for groups in which chains meet. At most one of
+    them is a Markov chain, whose value is part of the state. The belief of group g, from `starts[g]` on, has a number
+    for each of `widths[g]` values (0: none) and each state. There are `steps` steps."""
     chain, symbol, value, prev, probability = rows
     run_begin, linked, step, bounds = runs
+    _, _, follow, accepts, united = automaton
     states, symbols = accepts.shape
     happened, more = np.zeros(symbols), np.zeros(symbols)
     for g in range(widths.size):
@@ -156,7 +150,7 @@ def chances_together(
         belief = beliefs[starts[g] : starts[g] + width * states].reshape((width, states))
         moved = np.zeros((width, states))
         own, left = np.zeros(width, np.int64), np.zeros(width)
-        last = -1  # the step at which the chain's value was known
+        last = -1  # the step of the chain's value
         for r in range(bounds[g], bounds[g + 1]):
             if step[r] > last + 1:
                 forget_value(belief)
@@ -184,7 +178,7 @@ def chances_together(
                     if mass > 0.0:
                         for k in range(others):
                             if happened[k] > 0.0:
-                                # There are unions only where chains meet.
+                                # `united` is filled only if chains meet.
                                 both = k if own[v] == 0 else own[v]
                                 if k > 0 and own[v] > 0:
                                     both = united[own[v], k]
@@ -199,7 +193,7 @@ def chances_together(
 
 @inlined
 def forget_value(belief: Floats) -> None:
-    """A step without rows: the chain has no event there."""
+    """A step without rows is no event of the chain."""
     for v in range(1, belief.shape[0]):
         for state in range(belief.shape[1]):
             belief[0, state] += belief[v, state]
@@ -214,7 +208,7 @@ def mark_seen(letters: np.ndarray, seen: Bools) -> None:
 
 @compiled_in_place
 def widths_of(chain: Ints, value: Ints, prev: Ints, groups: Ints, widths: Ints) -> None:
-    """How many values each group's chain has, and one for none."""
+    """The number of values of each group's chain, plus one for none."""
     for k in range(chain.size):
         group = groups[chain[k]]
         if group >= 0:
@@ -228,8 +222,7 @@ def chances_linked(
     groups: Ints,
     widths: Ints,
     starts: Ints,
-    follow: Ints,
-    accepts: Bools,
+    automaton: Automaton,
     steps: int,
     beliefs: Floats,
     found: Ints,
@@ -237,6 +230,7 @@ def chances_linked(
 ) -> int:
     """As `chances_alone`, for groups of one Markov chain each; beliefs as in `chances_together`."""
     chain, step, arrival, letters, probability, value, prev = alone
+    _, _, follow, accepts, _ = automaton
     states = accepts.shape[0]
     widest = 1
     for g in range(widths.size):

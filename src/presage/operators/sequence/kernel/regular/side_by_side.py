@@ -1,8 +1,8 @@
-"""The loop for groups of one chain each and a small automaton: all groups of a step side by side.
+"""The vectorized loop for groups of one chain each and a small automaton: all groups of a step at once.
 
-At a step most groups have rows. What happened to each of them is written into a table, by symbol and group, and a move
-of the automaton is then one line of arithmetic for all groups, which becomes vector instructions. A step at which few
-groups have rows is done group by group, with the same sums in the same order.
+At a step most groups have rows. Their probabilities are written to a table by symbol and group, and a transition of the
+automaton is then one vectorized loop over all groups. A step with rows of few groups is done group by group, with the
+same sums in the same order.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from presage.arrays.jit import Floats, Ints, compiled_in_place, inlined
 from presage.operators.sequence.kernel.regular.automaton import Automaton
 from presage.operators.sequence.kernel.regular.loops import AloneRows
 
-Places = npt.NDArray[np.uint64]  # never negative, so nobody asks whether they are
+Places = npt.NDArray[np.uint64]  # unsigned: spares the check for negative indices
 
-MOST_MOVES = 64  # of an automaton that is small: of others most moves carry nothing
-SHARE = 4  # a step is done side by side if it has a row for every so many groups
-BLOCK = 1_024  # groups whose lines stay in the cache
+MOST_MOVES = 64  # of a small automaton: in larger ones most moves carry no mass
+SHARE = 4  # a step is vectorized if at least one group in so many has rows
+BLOCK = 1_024  # groups whose lines fit the cache
 
 
 class Moves(NamedTuple):
-    """Ways by which mass comes into state t, but for symbol 0, at which everything stays: those from begin[t] to
-    begin[t + 1]. `from_state` and `on_symbol` are the pairs at which a match is found."""
+    """Transitions into state t, from begin[t] to begin[t + 1], without symbol 0, at which all mass stays. `from_state`
+    and `on_symbol` are the pairs that find a match."""
 
     origin: Places
     symbol: Places
@@ -56,7 +56,7 @@ def moves_of(automaton: Automaton) -> Moves | None:
 
 @inlined
 def move_all(moves: Moves, happened: Floats, beliefs: Floats, after: Floats, chance: Floats) -> None:
-    """One step of the automaton for all groups; tables by state or symbol, then by group. Nothing has happened then."""
+    """One step of the automaton for all groups; tables by state or symbol, then by group. Clears `happened`."""
     for first in range(0, len(chance), BLOCK):
         own = slice(first, min(first + BLOCK, len(chance)))
         rest, likely = happened[0, own], chance[own]
@@ -93,7 +93,7 @@ def move_all(moves: Moves, happened: Floats, beliefs: Floats, after: Floats, cha
 
 @inlined
 def move_one(moves: Moves, happened: Floats, beliefs: Floats, after: Floats, group: int) -> float:
-    """The same for one group; the chance that the automaton accepts."""
+    """The same for one group; the probability that the automaton accepts."""
     rest, chance = 0.0, 0.0
     for symbol in range(1, moves.symbols):
         rest += happened[symbol, group]
@@ -116,7 +116,7 @@ def move_one(moves: Moves, happened: Floats, beliefs: Floats, after: Floats, gro
 def chances_side_by_side(
     alone: AloneRows, numbers: Ints, groups: Ints, moves: Moves, beliefs: Floats, found: Ints, likely: Floats
 ) -> int:
-    """As `chances_alone`; `beliefs` by state and group, left as they are after the last step."""
+    """As `chances_alone`; `beliefs` by state and group are updated in place."""
     chain, step, arrival, letters, probability, _, _ = alone
     states, size = beliefs.shape
     happened, after = np.zeros((moves.symbols, size)), np.zeros((states, size))

@@ -1,8 +1,7 @@
-"""What each row means to each goal, as bits of the automaton, for given values of some variables.
+"""Symbols of the rows: bits of the automaton for each goal, for given values of some variables.
 
-A variable that has a value is compared where it stands: where it stands first the event is chosen as next with any
-value and then compared; later goals choose among those that agree. The first goal of all has nothing before it, so
-there both are the same.
+At the first goal of a variable the next event is chosen with any value and then compared; later goals choose among the
+rows that agree. For the first goal of all both are the same, because nothing precedes it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.operators.sequence.kernel.facts import Allowed, Facts
+from presage.operators.sequence.kernel.facts import Allowed, Facts, GoalRows
 from presage.operators.sequence.kernel.query import Condition, Goal, Sequence
 from presage.operators.sequence.kernel.regular.automaton import Steps
 
@@ -30,7 +29,7 @@ def _has_again(query: Sequence, goal: Goal, given: frozenset[str]) -> bool:
 
 
 def _compared(query: Sequence, goal: Goal, name: str, again: bool) -> str:
-    """When the value of a variable is asked: before an event is chosen, after that, or never."""
+    """When a variable is compared: before an event is chosen, after, or never."""
     first = query.first(name) == goal.number
     if again:
         assert goal.plus is not None
@@ -39,9 +38,9 @@ def _compared(query: Sequence, goal: Goal, name: str, again: bool) -> str:
 
 
 def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int]) -> list[np.ndarray] | None:
-    """By source, the symbol of each row if variables have these values (numbers; a variable that is not there is the
-    same for all rows of a chain). None if a condition on the values alone fails."""
-    # Narrow numbers are read faster, and there is one for every row.
+    """By source, the symbol of each row for these values of variables (numbers; other variables are constant in a
+    chain). None if a condition on the values alone fails."""
+    # Narrow numbers, because there is one for every row.
     width = np.uint8 if steps.bits <= 8 else np.uint16 if steps.bits <= 16 else np.int64
     found: list[np.ndarray] = [np.zeros(len(source.chain), width) for source in facts.sources]
     for condition, allowed in zip(query.conditions, facts.conditions, strict=True):
@@ -55,9 +54,8 @@ def symbols(query: Sequence, facts: Facts, steps: Steps, given: Mapping[str, int
             if _asked_at(query, condition, given) == goal.number:
                 accepted = accepted & _rows_allowed(allowed, rows.variables, given, len(accepted))
         bits = found[goal.source]
-        _enter(bits, query, goal, rows.variables, rows.candidate, accepted, given, steps, False)
-        if steps.again[goal.number]:
-            _enter(bits, query, goal, rows.variables, rows.candidate, accepted, given, steps, True)
+        for again in (False, True) if steps.again[goal.number] else (False,):
+            _enter(bits, query, goal, rows, accepted, given, steps, again)
     return found
 
 
@@ -65,17 +63,17 @@ def _enter(
     bits: np.ndarray,
     query: Sequence,
     goal: Goal,
-    variables: Mapping[str, Ints],
-    candidate: Bools,
+    rows: GoalRows,
     accepted: Bools,
     given: Mapping[str, int],
     steps: Steps,
     again: bool,
 ) -> None:
+    candidate = rows.candidate
     for name in goal.variables & given.keys():
         when = _compared(query, goal, name, again)
         if when != "never":
-            agrees = variables[name] == given[name]
+            agrees = rows.variables[name] == given[name]
             accepted = accepted & agrees
             candidate = candidate & agrees if when == "before" else candidate
     number = goal.number
@@ -85,7 +83,7 @@ def _enter(
 
 
 def _asked_at(query: Sequence, condition: Condition, given: Mapping[str, int]) -> int:
-    """The goal at whose event a condition is asked; -1 if it is a matter of given values alone."""
+    """The goal whose event decides a condition; -1 if the given values decide it alone."""
     variables = condition.variables - given.keys()
     if condition.unfolding and variables <= query.goals[condition.level].variables:
         return condition.level
@@ -97,7 +95,7 @@ def _asked_at(query: Sequence, condition: Condition, given: Mapping[str, int]) -
 def _all_allowed(allowed: Allowed, given: Mapping[str, int]) -> bool:
     wanted = np.array([given[name] for name in allowed.variables])
     if (wanted < 0).any():
-        return True  # a value that is still to come: it may be allowed
+        return True  # a future value may be allowed
     return bool((allowed.rows == wanted).all(axis=1).any())
 
 

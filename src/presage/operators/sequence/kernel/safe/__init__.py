@@ -1,1 +1,1 @@
-"""Safe sequences: the algebra of intervals, for many bindings of variables at once."""
+"""Safe sequences by the algebra of intervals, for many bindings of variables at once."""

@@ -16,7 +16,7 @@ from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regula
 class PlanBindings:
     def __init__(self, query: Sequence, facts: Facts) -> None:
         self.query, self.facts = query, facts
-        self.known: dict[tuple[int, tuple[str, ...]], Bindings] = {}
+        self.by_goal: dict[tuple[int, tuple[str, ...]], Bindings] = {}
 
     def selected(self) -> Bindings:
         """Values of the selected variables, in the order of the selection."""
@@ -27,12 +27,12 @@ class PlanBindings:
         return table(self.query.selected, found.columns(self.query.selected), len(found))
 
     def with_values(self, plan: Project, bindings: Bindings, env: frozenset[str]) -> tuple[Bindings, Ints]:
-        """Each line with each value of the variable that is projected away, and the line it comes from."""
+        """Each line with each value of the projected variable, and the line it comes from."""
         new = frozenset({plan.variable})
         return self._extended(bindings, new, _length(plan), env | new)
 
     def names(self, plan: SafePlan, env: frozenset[str]) -> tuple[str, ...]:
-        """Variables of `env` on whose values a plan depends: what does not need others is computed once for all."""
+        """Variables of `env` on which a plan depends. It is computed once for all values of the others."""
         return tuple(sorted(self._names(plan, env)))
 
     def _names(self, plan: SafePlan, env: frozenset[str]) -> frozenset[str]:
@@ -45,20 +45,20 @@ class PlanBindings:
         return self._names(plan.input, env | new).union(*asked) - new
 
     def _decided(self, new: frozenset[str], env: frozenset[str]) -> list[int]:
-        """Conditions that the variables of `env` decide alone, and that ask for a `new` one."""
+        """Conditions that the variables of `env` decide alone, and that read a `new` one."""
         conditions = enumerate(self.query.conditions)
         return [i for i, c in conditions if c.variables & new and asked_at(self.query, c, env) is None]
 
     def _extended(
         self, bindings: Bindings, new: frozenset[str], goals: int, env: frozenset[str]
     ) -> tuple[Bindings, Ints]:
-        """With new variables, whose values must be those of an event of each goal that has them."""
+        """Add new variables. Their values must occur in an event of each goal that has them."""
         owner = np.arange(len(bindings))
         wanted = new | frozenset(bindings.names)
         for goal in self.query.goals[:goals]:
             names = goal.free & wanted
             if names:
-                bindings, own = join(bindings, self._found(goal.number, tuple(sorted(names))))
+                bindings, own = join(bindings, self._values(goal.number, tuple(sorted(names))))
                 owner = owner[own]
         for number in self._decided(new, env):
             allowed = self.facts.conditions[number]
@@ -67,11 +67,11 @@ class PlanBindings:
             bindings, owner = bindings.lines(kept), owner[kept]
         return bindings, owner
 
-    def _found(self, number: int, names: tuple[str, ...]) -> Bindings:
+    def _values(self, number: int, names: tuple[str, ...]) -> Bindings:
         """Values of some variables in events that may be accepted for a goal."""
-        found = self.known.get((number, names))
+        found = self.by_goal.get((number, names))
         if found is None:
-            found = self.known[number, names] = self._search(number, names)
+            found = self.by_goal[number, names] = self._search(number, names)
         return found
 
     def _search(self, number: int, names: tuple[str, ...]) -> Bindings:
@@ -85,8 +85,8 @@ class PlanBindings:
             if few:
                 return Bindings(names, seen.reshape(-1, 1))
         if source.kind != CERTAIN and all(goal.key_positions(name) for name in names):
-            # All that is accepted of a chain has the same values. Not so of events that happened: where no key is
-            # declared, those of many may be one chain.
+            # All accepted rows of a chain have the same values. Certain events are excluded: without a declared key
+            # a chain may hold events of many keys.
             live = chains_seen(rows.candidate, rows.accepted, source.probability, source.chain, source.chains)
         else:
             live = np.flatnonzero(rows.candidate & rows.accepted & (source.probability > 0.0))
@@ -94,7 +94,7 @@ class PlanBindings:
 
 
 def _length(plan: SafePlan) -> int:
-    """How many goals a plan is about."""
+    """The number of goals of a plan."""
     if isinstance(plan, Regular):
         return plan.goals
     return _length(plan.input) if isinstance(plan, Project) else plan.goal + 1

@@ -1,7 +1,7 @@
-"""Rows that bindings read, by chain and step, as the general loops of a safe plan take them.
+"""Inputs of the general loops of a safe plan: the intervals to evaluate, and rows by chain and step.
 
-Of independent chains only the rows that are read count, the rest of the mass does nothing. Of a Markov chain all rows
-count: what is not read leads to what is.
+Of independent chains the loops take only the rows that a goal reads: the rest of the probability has no effect. Of a
+Markov chain they take all rows, because unread values lead to read ones.
 """
 
 from __future__ import annotations
@@ -17,6 +17,15 @@ from presage.operators.sequence.kernel.facts import CERTAIN, Source
 from presage.operators.sequence.kernel.safe.codes import chains_read, ranges, rows_by_chain
 
 
+class Intervals(NamedTuple):
+    """All intervals from one of `starts` to one of `ends`, both ascending; owner[line] of `owners` unites its lines."""
+
+    starts: Ints
+    ends: Ints
+    owner: Ints
+    owners: int
+
+
 class Alternatives(NamedTuple):
     """Rows of independent chains, by line, step and chain. `start` is by line."""
 
@@ -28,8 +37,8 @@ class Alternatives(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """Markov chains by line (`start`), their rows by step and value (`first`). Values are numbered from 1, 0 is no
-    event; `size` is how many there are, with that."""
+    """Markov chains by line (`start`), their rows by step and value (`first`). Values are numbered from 1; 0 is no
+    event, which `size` counts, too."""
 
     start: Ints
     size: Ints
@@ -42,7 +51,7 @@ class Chains(NamedTuple):
 
 
 class ChainRows:
-    """Rows of a source, ready to be taken chain by chain."""
+    """Rows of a source, sorted by chain on first use."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -54,14 +63,14 @@ class ChainRows:
         return rows_by_chain(of.chains, of.chain, of.step, of.value, of.prev, of.probability)
 
     def alternatives(self, line: Ints, row: Ints, bits: Ints) -> tuple[Ints, Ints, Ints, Floats, Ints]:
-        """Line, step, chain, probability and bits; each event that has happened is a chain of its own."""
+        """Line, step, chain, probability and bits. Each certain event counts as a chain of its own."""
         of = self.source
         if of.kind == CERTAIN:
             return line, of.step[row], row, np.ones(len(row)), bits
         return line, of.step[row], of.chain[row], of.probability[row], bits
 
     def chains(self, line: Ints, row: Ints, bits: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        """The chains that are read: line and size; and all their rows: number of the chain, row and bits."""
+        """Line and size of each chain that is read; and of all their rows: number of the chain, row and bits."""
         of = self.source
         count = max(len(of.chain), 1)
         owner, chain, alone = chains_read(of.chains, of.chain, line, row)
@@ -82,25 +91,20 @@ class ChainRows:
 
 
 def alternatives(lines: int, parts: list[tuple[Ints, Ints, Ints, Floats, Ints]]) -> Alternatives:
-    """Parts of several sources together. Each part ascends by line, step and chain."""
+    """Merge the parts of several sources, each sorted by line, step and chain."""
     if len(parts) == 1:
         one = parts[0]
         return Alternatives(np.searchsorted(one[0], np.arange(lines + 1)), one[1], one[2], one[3], one[4])
     line, step, chain, probability, bits = (_together(parts, i) for i in range(5))
-    # Chains of different sources that happen to have one number must not be taken for one.
+    # Chains of different sources may have the same number.
     number = chain * len(parts) + np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     order = np.argsort(line * (int(step.max(initial=0)) + 1) + step, kind="stable")
-    return Alternatives(
-        np.searchsorted(line[order], np.arange(lines + 1)),
-        step[order],
-        number[order],
-        probability[order].astype(np.float64),
-        bits[order],
-    )
+    start, chance = np.searchsorted(line[order], np.arange(lines + 1)), probability[order].astype(np.float64)
+    return Alternatives(start, step[order], number[order], chance, bits[order])
 
 
 def chains(lines: int, sources: list[Source], parts: list[tuple[Ints, Ints, Ints, Ints, Ints]]) -> Chains:
-    """Parts of several sources together. Each part ascends by line."""
+    """Merge the parts of several sources, each sorted by line."""
     if len(parts) == 1:
         (line, size, own, rows, bits), of = parts[0], sources[0]
         first, start = np.searchsorted(own, np.arange(len(line) + 1)), np.searchsorted(line, np.arange(lines + 1))
@@ -136,7 +140,7 @@ def one_letter_each(c: Chains) -> bool:
 
 
 def _before(parts: Several[Several[Ints]]) -> Ints:
-    """How many items the parts before each of them have."""
+    """The number of items in all parts before each part."""
     sizes = np.array([len(part[0]) for part in parts], np.int64)
     return np.cumsum(sizes) - sizes
 

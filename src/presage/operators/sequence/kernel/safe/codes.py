@@ -1,4 +1,4 @@
-"""Loops of the joins: rows by number, and pairs of lines and rows; one loop each, as the rows are mostly few."""
+"""Loops of the joins: rows by code, and pairs of lines and rows. One loop each, because rows are mostly few."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SMALL = 1_024  # values of a variable
 
 @inlined
 def _counted(codes, count, order):  # type: ignore[no-untyped-def]
-    """Rows in `order`, stably by code, and where those of each code begin. Negative codes are left out."""
+    """Counting sort: rows in `order` by code, and where each code begins. Negative codes are left out."""
     starts = np.zeros(count + 1, np.int64)
     for row in order:
         if codes[row] >= 0:
@@ -30,7 +30,7 @@ def _counted(codes, count, order):  # type: ignore[no-untyped-def]
 
 @inlined
 def _code(columns, row, sizes):  # type: ignore[no-untyped-def]
-    """The number of a combination, -1 if a value is not among those below `sizes`."""
+    """The number of a combination, -1 if a value is negative or not below `sizes`."""
     code = 0
     for column in range(len(columns)):
         value = columns[column, row]
@@ -42,7 +42,7 @@ def _code(columns, row, sizes):  # type: ignore[no-untyped-def]
 
 @inlined
 def _sizes(columns, most):  # type: ignore[no-untyped-def]
-    """How many values each column may have, and how many combinations there may be: none at all if more than `most`."""
+    """Upper bounds of the values of each column, and the number of combinations; -1 if that exceeds `most`."""
     sizes, size = np.zeros(len(columns), np.int64), 1
     for column in range(len(columns)):
         for row in range(columns.shape[1]):
@@ -55,8 +55,8 @@ def _sizes(columns, most):  # type: ignore[no-untyped-def]
 
 @compiled
 def first_rows(columns: Ints, most: int) -> tuple[Ints, bool]:
-    """columns[column, row]: the first row of each combination that has no negative value, by the combination. False if
-    there may be more than `most` of them."""
+    """The first row of each combination in columns[column, row] without a negative value, by combination. False if more
+    than `most` combinations are possible."""
     sizes, size = _sizes(columns, most)
     if size < 0:
         return np.empty(0, np.int64), False
@@ -70,8 +70,8 @@ def first_rows(columns: Ints, most: int) -> tuple[Ints, bool]:
 
 @compiled
 def rows_by_values(columns: Ints, most: int) -> tuple[Ints, Ints, Ints]:
-    """columns[column, row]: the rows by combination, where those of each begin, and how many values each column may
-    have; a row with a negative value has none. No beginning at all if there may be more than `most` combinations."""
+    """Rows of columns[column, row] by combination, where each combination begins, and `_sizes`. Rows with a negative
+    value are left out. No beginnings if more than `most` combinations are possible."""
     sizes, size = _sizes(columns, most)
     codes = np.empty(columns.shape[1] if size >= 0 else 0, np.int64)
     for row in range(len(codes)):
@@ -92,7 +92,7 @@ def known_values(columns: Ints, sizes: Ints, starts: Ints) -> Ints:
 
 @compiled
 def pairs_of(codes: Ints, starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Each line with each of the rows of its code, both ascending; -1 is no code."""
+    """Pairs of a line and a row of its code, both ascending; -1 is no code."""
     count = 0
     for code in codes:
         if code >= 0:
@@ -109,7 +109,7 @@ def pairs_of(codes: Ints, starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
 
 @compiled
 def single_rows(columns: Ints, sizes: Ints, starts: Ints, rows: Ints, meaning: Ints) -> tuple[Ints, bool]:
-    """What the one row of each line's combination means, -1 where it has none. False if one has several."""
+    """The meaning of the only row of each line's combination, -1 without rows. False if a combination has several."""
     found = np.empty(columns.shape[1], np.int64)
     single = True
     for i in range(len(found)):
@@ -124,7 +124,7 @@ def single_rows(columns: Ints, sizes: Ints, starts: Ints, rows: Ints, meaning: I
 def united(
     line: Ints, row: Ints, bits: Ints, other_line: Ints, other_row: Ints, other_bits: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """Two lists of lines, rows and bits as one, in which a line and a row stand once. All ascend by line and row."""
+    """Merge two lists of lines, rows and bits, sorted by line and row; bits of equal lines and rows are united."""
     size, i, k, count = len(line) + len(other_line), 0, 0, 0
     lines, rows, found = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     while i < len(line) or k < len(other_line):
@@ -149,7 +149,7 @@ def united(
 
 @compiled
 def chains_read(chains: int, chain: Ints, line: Ints, row: Ints) -> tuple[Ints, Ints, bool]:
-    """Each line with each chain that it reads, both ascending; whether no chain is read by two lines. Lines ascend."""
+    """Pairs of a line and a chain it reads, both ascending; whether no chain is read by two lines. Lines ascend."""
     reader = np.full(chains, -1, np.int64)
     lines, found = np.empty(len(line), np.int64), np.empty(len(line), np.int64)
     count, first, alone = 0, 0, True
@@ -169,7 +169,7 @@ def chains_read(chains: int, chain: Ints, line: Ints, row: Ints) -> tuple[Ints, 
 
 @compiled
 def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
-    """first[0] … last[0] - 1, first[1] … last[1] - 1, …; and the place of the range that each comes from."""
+    """first[0] … last[0] - 1, first[1] … last[1] - 1, …; and the number of the range of each."""
     count = 0
     for i in range(len(first)):
         count += last[i] - first[i]
@@ -184,7 +184,7 @@ def ranges(first: Ints, last: Ints) -> tuple[Ints, Ints]:
 
 @compiled
 def steps_of(steps: int, step: Ints, row: Ints, wanted: Bools) -> Ints:
-    """The steps of those rows that are wanted, each once."""
+    """The distinct steps of the wanted rows."""
     seen = np.zeros(steps, np.bool_)
     for i in range(len(row)):
         if wanted[i]:
@@ -196,8 +196,7 @@ def steps_of(steps: int, step: Ints, row: Ints, wanted: Bools) -> Ints:
 def rows_by_chain(
     chains: int, chain: Ints, step: Ints, value: Ints, prev: Ints, chance: Floats
 ) -> tuple[Ints, Ints, Ints]:
-    """Rows that can be, by chain, step and value; where those of each chain begin; how many values it has, with no
-    event."""
+    """Possible rows by chain, step and value; where each chain begins; its number of values, including no event."""
     sizes = np.ones(chains, np.int64)
     steps, values = 0, 0
     for i in range(len(chain)):
@@ -206,7 +205,7 @@ def rows_by_chain(
     order = np.empty(len(chain), np.int64)
     count = 0
     for i in range(len(chain)):
-        # A value that the chain never has leads nowhere.
+        # Skip rows after a value that the chain never has.
         if chance[i] > 0.0 and (prev[i] == NOTHING or prev[i] + 1 < sizes[chain[i]]):
             order[count] = i
             count += 1
@@ -218,7 +217,7 @@ def rows_by_chain(
 
 @compiled
 def chains_seen(candidate: Bools, accepted: Bools, chance: Floats, chain: Ints, chains: int) -> Ints:
-    """A row of each chain that has one that can be accepted."""
+    """One row of each chain with a row that can be accepted."""
     leader = np.full(chains, -1, np.int64)
     count, i = 0, 0
     while i < len(chain) and count < chains:
@@ -234,9 +233,9 @@ def chains_seen(candidate: Bools, accepted: Bools, chance: Floats, chain: Ints, 
 def values_seen(
     candidate: Bools, accepted: Bools, chance: Floats, column: Ints, most: int, domain: int
 ) -> tuple[Ints, bool]:
-    """The values that there are in rows that can be accepted, each once and ascending; there are no more than `domain`.
-    A negative one is no value. False if one is not below `most`."""
-    # Mostly they are small: the array grows when there is a larger one.
+    """The distinct values, at most `domain`, of rows that can be accepted, ascending. Negative ones are no values.
+    False if a value is not below `most`."""
+    # Values are mostly small: the array grows for a larger one.
     seen = np.zeros(min(most, SMALL), np.bool_)
     high, count, i = -1, 0, 0
     while i < len(column) and count < domain:

@@ -1,7 +1,7 @@
-"""Evaluation of safe sequences: the algebra of intervals (paper, §3.3).
+"""Evaluation of safe sequences by the algebra of intervals (paper, 3.3).
 
-Each part of a plan says how likely it is that its goals hold at some step of an interval: for the intervals that the
-part above it asks for, and for many bindings of variables at once.
+Each part of a plan computes the probability that its goals hold at some step of an interval, for the intervals that
+the part above needs and for many bindings of variables at once.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from presage.errors import error
 from presage.operators.sequence.kernel.facts import Answers, Facts, exact
 from presage.operators.sequence.kernel.query import Sequence
 from presage.operators.sequence.kernel.safe.bindings import PlanBindings
+from presage.operators.sequence.kernel.safe.chain_rows import Intervals
 from presage.operators.sequence.kernel.safe.chains.apart import ApartReader
 from presage.operators.sequence.kernel.safe.chains.one_chain import OneChainReader
 from presage.operators.sequence.kernel.safe.follow.independent import add_some
-from presage.operators.sequence.kernel.safe.follow.reader import AnyReading, FollowReader
+from presage.operators.sequence.kernel.safe.follow.reader import FollowReader, Reading
 from presage.operators.sequence.kernel.safe.joins import Bindings
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
 from presage.operators.sequence.kernel.safe.regular.reader import RegularReader
@@ -28,7 +29,7 @@ from presage.operators.sequence.kernel.safe.regular.reader import RegularReader
 Reader = TypeVar("Reader")
 
 MOST_STEPS = 4_096  # of a matrix of intervals, each way
-MOST_CELLS = 1 << 22  # of the matrices that are there at once, unless a single one has more
+MOST_CELLS = 1 << 22  # of all matrices in memory at once, unless a single one has more
 
 
 def evaluate_safe(query: Sequence, facts: Facts, plan: SafePlan) -> Answers:
@@ -58,7 +59,7 @@ class _Evaluation:
     def reader(
         self, make: Callable[[Sequence, Facts, int, frozenset[str]], Reader], goal: int, env: frozenset[str]
     ) -> Reader:
-        """What reads the first goals, or the goal of a number; each is made once."""
+        """The reader of the first goals, or of one goal; each is built once."""
         key = make, goal, env
         found = self.made.get(key)
         if found is None:
@@ -76,50 +77,49 @@ class _Evaluation:
             inner, owner = self.bindings.with_values(plan, bindings, env)
             add_some(out, self.points(plan.input, inner, env | {plan.variable}), owner)
         else:
-            reading: AnyReading = self.reader(FollowReader, plan.goal, env).read(bindings, point=True)
+            reading = self.reader(FollowReader, plan.goal, env).points(bindings)
             for lines, chances, which in self._inputs(plan, reading, bindings, env):
-                out[lines[:, np.newaxis], reading.asked.hits] = reading.points(chances, lines, which)
+                out[lines[:, np.newaxis], reading.below.hits] = reading.points(chances, lines, which)
         return out
 
     def spans(self, plan: SafePlan, bindings: Bindings, env: frozenset[str], starts: Ints, ends: Ints) -> Floats:
         """(bindings, ends, starts): the chance that the plan's goals hold at some step of an interval."""
         _check_steps(max(len(starts), len(ends)))
         if isinstance(plan, Regular):
-            return self._regular(plan, bindings, env, starts, ends, np.arange(len(bindings)), len(bindings))
+            own = Intervals(starts, ends, np.arange(len(bindings)), len(bindings))
+            return self._regular(plan, bindings, env, own)
         cells = len(starts) * len(ends)
         out = np.zeros((len(bindings), len(ends), len(starts)))
         if isinstance(plan, Project):
             inner, owner = self.bindings.with_values(plan, bindings, env)
             env |= {plan.variable}
             if isinstance(plan.input, Regular):
-                # The automaton puts the values together itself: no matrix for each of them.
-                return self._regular(plan.input, inner, env, starts, ends, owner, len(bindings))
+                # The automaton unites the values itself: no matrix for each of them.
+                return self._regular(plan.input, inner, env, Intervals(starts, ends, owner, len(bindings)))
             for part in _parts(len(inner), cells):
                 chances = self.spans(plan.input, inner.lines(part), env, starts, ends)
                 add_some(out.reshape(len(bindings), cells), chances.reshape(-1, cells), owner[part])
             return out
-        reading: AnyReading = self.reader(FollowReader, plan.goal, env).read(bindings, point=False)
+        reading = self.reader(FollowReader, plan.goal, env).spans(bindings)
         for lines, chances, which in self._inputs(plan, reading, bindings, env):
             out[lines] = reading.spans(chances, lines, which, starts, ends)
         return out
 
-    def _regular(
-        self, plan: Regular, bindings: Bindings, env: frozenset[str], starts: Ints, ends: Ints, owner: Ints, owners: int
-    ) -> Floats:
+    def _regular(self, plan: Regular, bindings: Bindings, env: frozenset[str], spans: Intervals) -> Floats:
         kinds: tuple[Callable[..., ApartReader | OneChainReader], ...] = (ApartReader, OneChainReader)
         for kind in kinds:
             reader = self.reader(kind, plan.goals, env)
-            found = reader.spans(bindings, starts, ends, owner, owners) if reader.possible else None
+            found = reader.spans(bindings, spans) if reader.possible else None
             if found is not None:
                 return found
-        return self.reader(RegularReader, plan.goals, env).spans(bindings, starts, ends, owner, owners)
+        return self.reader(RegularReader, plan.goals, env).spans(bindings, spans)
 
     def _inputs(
-        self, plan: Follow, reading: AnyReading, bindings: Bindings, env: frozenset[str]
+        self, plan: Follow, reading: Reading, bindings: Bindings, env: frozenset[str]
     ) -> Iterator[tuple[Ints, Floats, Ints]]:
-        """What the goal's input says of the intervals asked for, some bindings after others: the lines that follow
-        these inputs, the inputs, and which of them each line follows."""
-        starts, ends = reading.asked.starts, reading.asked.ends
+        """Results of the plan below a goal, in parts that fit MOST_CELLS: the lines that follow these results, the
+        results, and which of them each line follows."""
+        starts, ends = reading.below.starts, reading.below.ends
         if not len(ends):
             return
         inputs, which = bindings.only(self.bindings.names(plan.input, env))
@@ -139,10 +139,6 @@ def _parts(lines: int, cells: int) -> Iterator[slice]:
 
 def _check_steps(steps: int) -> None:
     if steps > MOST_STEPS:
-        raise error(
-            "LIMIT",
-            what=f"a safe query over {steps} steps that its subgoals may be found at",
-            limit_name="steps of a safe query",
-            limit=MOST_STEPS,
-            fix="bound it by WITHIN [t1, t2), or give the shared variable a value",
-        )
+        what = f"a safe query over {steps} steps that its subgoals may be found at"
+        fix = "bound it by WITHIN [t1, t2), or give the shared variable a value"
+        raise error("LIMIT", what=what, limit_name="steps of a safe query", limit=MOST_STEPS, fix=fix)

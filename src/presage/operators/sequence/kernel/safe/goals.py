@@ -1,8 +1,8 @@
-"""The rows that mean something to a goal for given values of variables: candidates, and which are accepted.
+"""The rows that a goal reads for given values of variables: candidates, and which of them are accepted.
 
-A variable with a value is compared where it stands: where it can be seen first, the event is chosen as next with any
-value and compared then; goals after it choose among the rows that agree. Nothing comes before the first goal, so there
-both are the same. Later unfoldings of a Kleene plus choose among those that agree on what they share.
+At the first goal of a variable the next event is chosen with any value and then compared; later goals choose among the
+rows that agree. For the first goal of all both are the same, because nothing precedes it. Later unfoldings of a Kleene
+plus choose among the rows that agree on their shared variables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from presage.operators.sequence.kernel.safe.joins import Bindings, Index
 
 
 def compared(query: Sequence, goal: Goal, env: frozenset[str], again: bool) -> tuple[frozenset[str], frozenset[str]]:
-    """Variables that are compared before an event is chosen, and those that are compared after that."""
+    """Variables that are compared before an event is chosen, and those compared afterwards."""
     given = goal.variables & env
     if again:
         return given & goal.free, frozenset()
@@ -29,7 +29,7 @@ def compared(query: Sequence, goal: Goal, env: frozenset[str], again: bool) -> t
 
 def asked_at(query: Sequence, condition: Condition, env: frozenset[str]) -> int | None:
     """The goal whose event decides a condition when the variables of `env` have values; None: they decide it alone.
-    -1: it is asked elsewhere in the plan, where more variables have values."""
+    -1: another part of the plan decides it, where more variables have values."""
     if condition.unfolding:
         plus = query.goals[condition.level]
         if condition.variables & (plus.variables - plus.free):
@@ -42,7 +42,7 @@ def asked_at(query: Sequence, condition: Condition, env: frozenset[str]) -> int 
 
 
 def used(query: Sequence, goal: Goal, env: frozenset[str]) -> frozenset[str]:
-    """Variables of `env` on whose values it depends what a goal reads."""
+    """Variables of `env` that determine which rows a goal reads."""
     found: frozenset[str] = frozenset()
     for again in (False, True) if goal.plus is not None else (False,):
         found = found.union(*compared(query, goal, env, again))
@@ -62,7 +62,7 @@ class Reading:
 
 
 class GoalReader:
-    """What one goal reads, for many bindings at once. `again`: as a later unfolding of a Kleene plus."""
+    """Reads the rows of one goal for many bindings at once. `again`: as a later unfolding of a Kleene plus."""
 
     def __init__(self, query: Sequence, facts: Facts, goal: Goal, env: frozenset[str], again: bool = False) -> None:
         self.rows = facts.goals[goal.number]
@@ -71,7 +71,7 @@ class GoalReader:
         self.early, self.late = sorted(early), sorted(late)
         live = self.rows.candidate & (source.probability > 0.0)
         if goal.number == 0 and not again:
-            # A match may start at any step: who is no more than a candidate stops nothing.
+            # A match may start at any step: a candidate that is not accepted ends no wait.
             live &= self.rows.accepted
         self.live = np.flatnonzero(live)
         columns = [self.rows.variables[name][self.live] for name in self.early]

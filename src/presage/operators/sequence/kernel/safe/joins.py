@@ -1,4 +1,4 @@
-"""The joins of a safe plan: tables of bindings, and the rows that agree with them."""
+"""Joins of a safe plan: tables of bindings, and an index of the rows that agree with them."""
 
 from __future__ import annotations
 
@@ -8,30 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.operators.sequence.kernel.safe.codes import (
-    first_rows,
-    known_values,
-    pairs_of,
-    rows_by_values,
-    single_rows,
-)
+from presage.operators.sequence.kernel.safe.codes import first_rows, known_values, pairs_of, rows_by_values, single_rows
 
-FEW = 1 << 16  # combinations that may be numbered with gaps
+FEW = 1 << 16  # up to so many combinations are numbered with gaps
 
 
 class Index:
     """Rows by the values of some columns. A negative value is no value: it agrees with nothing."""
 
     def __init__(self, columns: Several[Ints], rows: int) -> None:
-        # As long as combinations are few their numbers have gaps.
+        # Few combinations are numbered with gaps, which needs no search.
         self.order, self.starts, self.sizes = rows_by_values(stacked(columns, rows), max(FEW, 4 * rows))
         self.few = len(self.starts) > 0
         if not self.few:
             self._number(columns, rows)
 
     def _number(self, columns: Several[Ints], rows: int) -> None:
-        """Combinations are numbered column by column, so that no product of many domains has to fit into a number;
-        `known` are those that there are."""
+        """Number combinations column by column, so that the product of many domains need not fit into 64 bits; `known`
+        are those that occur."""
         self.levels: list[tuple[int, Ints | None]] = []
         kept = np.arange(rows)
         if any(column.min(initial=0) < 0 for column in columns):
@@ -76,7 +70,7 @@ class Index:
         return pairs_of(self.find(columns, count), self.starts, self.order)
 
     def single(self, columns: Several[Ints], count: int, meaning: Ints) -> Ints | None:
-        """What the one row of each combination means, -1 where there is none; None if one has several."""
+        """The meaning of the only row of each combination, -1 without rows; None if one has several."""
         if self.few:
             lines, sizes = stacked(columns, count), self.sizes
         else:
@@ -85,7 +79,7 @@ class Index:
         return found if single else None
 
     def groups(self) -> tuple[Ints, Ints]:
-        """A row of each combination that there is, and their numbers."""
+        """One row of each combination that occurs, and their numbers."""
         numbers = (self.starts[1:] > self.starts[:-1]).nonzero()[0]
         return self.order[self.starts[numbers]], numbers
 
@@ -99,7 +93,7 @@ def stacked(columns: Several[Ints], rows: int) -> Ints:
 
 @dataclass
 class Bindings:
-    """Values of variables, one combination per line, and no line twice."""
+    """Values of variables: distinct combinations, one per line."""
 
     names: tuple[str, ...]
     values: Ints
@@ -136,15 +130,15 @@ def table(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
 
 
 def distinct(names: Several[str], columns: Several[Ints], rows: int) -> Bindings:
-    """Lines that have a value for each variable, each once."""
+    """Distinct lines with a value for each variable."""
     lines = stacked(columns, rows)
     kept, few = first_rows(lines, max(FEW, 4 * rows))
     return Bindings(tuple(names), lines[:, kept if few else Index(columns, rows).groups()[0]].T)
 
 
 def join(left: Bindings, right: Bindings) -> tuple[Bindings, Ints]:
-    """Lines that agree on the variables of both, and from which line on the left each comes. Those on the right are
-    distinct, and have values of variables."""
+    """Lines that agree on the common variables, and the left line of each. Lines on the right are distinct and have at
+    least one variable."""
     if not left.names and len(left) == 1:
         return right, np.zeros(len(right), np.int64)
     if left.names == right.names and len(left) == len(right) and (left.values == right.values).all():

@@ -1,4 +1,4 @@
-"""The plan of a safe sequence, innermost part first; `classify` makes it."""
+"""The plan of a safe sequence, innermost part first; built by `classify`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Regular:
-    """Goals by an automaton, for given values of `env`."""
+    """The first goals by an automaton, for given values of `env`."""
 
-    goals: int  # the first so many
+    goals: int
     env: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Project:
-    """For some value of a variable: values have nothing to do with each other."""
+    """The union over the values of a variable, which are independent of each other."""
 
     variable: str
     input: SafePlan

@@ -1,1 +1,1 @@
-"""Sequences of any class by their worlds: all that differ, random ones, or the most likely one."""
+"""Evaluation of sequences of any class over possible worlds: all distinct ones, random ones, or the most likely one."""

@@ -1,7 +1,7 @@
-"""Exact answers of a sequence of any class by all worlds that differ, where that can be afforded.
+"""Exact answers of a sequence of any class over all distinct worlds, if that is affordable.
 
-Each binding of the selected variables is a question of its own: only registers on a way to that answer count, and only
-for as long as they can still lead to it. What remains is run over weighted columns (see `enumeration_loop`).
+Each binding of the selected variables is evaluated by itself: only registers on a path to that answer count, and only
+as long as they can still lead to it. The rest is run over weighted columns (see `enumeration_loop`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from presage.operators.sequence.kernel.worlds.sampling import count_worlds
 
 MOST_COLUMNS = 100_000
 MOST_EDGES = 4_000_000
-WORK_PER_COLUMN = 1_000  # alternatives tried in all, for each column that is allowed: some ten seconds
-MOST_WORDS = 1 << 22  # of the tables that say which draw reads which register
+WORK_PER_COLUMN = 1_000  # alternatives tried in total for each allowed column: about ten seconds
+MOST_WORDS = 1 << 22  # of the bit sets of registers that each draw reads
 
 
 def enumerate_worlds(query: Sequence, facts: Facts, most: int = MOST_COLUMNS) -> Answers | None:
-    """None if it takes more than `most` different columns at once, or far too long."""
+    """None if it takes more than `most` distinct columns at once, or too many alternatives."""
     if all(source.kind == CERTAIN for source in facts.sources):
         # There is one world.
         values, at, held = count_worlds(query, facts, 1, 0)
@@ -65,7 +65,7 @@ class _Graph:
         self.targets = np.searchsorted(edges.target[self.by_target], numbers)
 
     def towards(self, answer: int) -> Edges:
-        """What can make a difference to this answer."""
+        """The edges that can affect this answer."""
         useful, new = np.array([answer]), np.array([answer])
         while len(new):
             before = np.unique(self.edges.origin[gathered(self.by_target, self.targets, new)[0]])
@@ -77,7 +77,7 @@ class _Graph:
         return self._alive(chosen, useful, answer)
 
     def _alive(self, chosen: Ints, useful: Ints, answer: int) -> Edges:
-        """Without the edges that come too late to matter, and without targets that do."""
+        """Without edges that come too late for the answer, and without targets that do."""
         origin, target, step = self.edges.origin[chosen], self.edges.target[chosen], self.step[chosen]
         place = np.searchsorted(useful, target)
         place[place == len(useful)] = 0
@@ -108,32 +108,22 @@ def _run(
     origin[edges.origin != START] = place[:-1]
     target = np.where(edges.target == NOWHERE, -1, np.searchsorted(slots, edges.target))
     masks = _masks(of_edge, origin, outcomes.step[draws], words)
-    options = _options(outcomes, edges, draws, remembered)
+    options = _options(outcomes, edges, draws, remembered)._replace(edge_from=origin, edge_to=target)
     linked = outcomes.kind[draws] == MARKOV
     chains, slot = np.unique(outcomes.line[draws][linked], return_inverse=True)
     value = np.full(len(draws), -1, np.int64)
     value[linked] = slot
     chances = np.zeros(steps)
-    state, work = enumerated(
-        words,
-        len(chains),
-        most,
-        budget,
-        Draws(outcomes.step[draws], value, *masks),
-        options,
-        origin,
-        target,
-        int(place[-1]),
-        chances,
-    )
+    own = Draws(outcomes.step[draws], value, *masks)
+    state, work = enumerated(words, len(chains), most, budget, own, options, int(place[-1]), chances)
     return (chances, work) if state == OK else None
 
 
 def _ordered(edges: Edges, outcomes: Outcomes) -> tuple[Ints, Bools, Ints]:
-    """The draws to be made, whether their values are remembered, and the draw of each edge by its place among them.
+    """The draws to make, whether their values are remembered, and the draw of each edge by its position among them.
 
-    In a step those that read registers of later goals come first: what they read is settled before others enter it, so
-    that old and new need not be told apart for long."""
+    In a step, draws that read registers of later goals come first: these are settled before other draws enter them, so
+    that old and new content is kept apart only briefly."""
     drawn = outcomes.event_draw[edges.event]
     draws, remembered = needed_draws(outcomes, np.unique(drawn))
     of_edge = np.searchsorted(draws, drawn)
@@ -167,7 +157,7 @@ def _masks(draw: Ints, slot: Ints, steps: Ints, words: int) -> tuple[Words, Word
 
 
 def _options(outcomes: Outcomes, edges: Edges, draws: Ints, remembered: Bools) -> Options:
-    """Alternatives that bring no edges are one, unless they are values of a Markov chain that must be remembered."""
+    """Alternatives without edges are merged, unless they are values of a Markov chain that must be remembered."""
     rows, draw = gathered(np.arange(len(outcomes.event)), outcomes.first, draws)
     prev, event, mass = outcomes.prev[rows], outcomes.event[rows], outcomes.probability[rows]
     new = np.ones(len(rows), np.bool_)
@@ -178,7 +168,7 @@ def _options(outcomes: Outcomes, edges: Edges, draws: Ints, remembered: Bools) -
     begin = np.searchsorted(edges.event, event, "left")
     end = np.searchsorted(edges.event, event, "right")
     taken = np.where(certain, new, (begin < end) | remembered[draw])
-    # All that is certain happens: one alternative with all the edges of the draw.
+    # All certain events happen: one alternative with all the edges of the draw.
     if len(rows):
         begin = np.where(certain, np.minimum.reduceat(begin, np.flatnonzero(new))[group], begin)
         end = np.where(certain, np.maximum.reduceat(end, np.flatnonzero(new))[group], end)
@@ -200,4 +190,6 @@ def _options(outcomes: Outcomes, edges: Edges, draws: Ints, remembered: Bools) -
         np.concatenate([value[taken], none])[order],
         np.concatenate([begin[taken], none])[order],
         np.concatenate([end[taken], none])[order],
+        edges.origin,
+        edges.target,
     )

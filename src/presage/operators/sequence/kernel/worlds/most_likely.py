@@ -1,7 +1,7 @@
-"""The most likely world as certain facts: what the deterministic rivals take for the truth.
+"""The most likely world as certain facts, for the deterministic methods BY MLE and BY MAP.
 
-MLE takes at each step each chain's most likely value, MAP each chain's most likely path. No event is a value like
-others and loses ties; else the value with the smaller number wins, for paths from the first step on.
+MLE takes each chain's most likely value at each step, MAP each chain's most likely path. No event counts as a value and
+loses ties; otherwise the value with the smaller number wins, for paths from the first step on.
 """
 
 from __future__ import annotations
@@ -14,39 +14,22 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, NOTHING, ROUNDING, Facts, GoalRows, Source
 from presage.operators.sequence.kernel.query import Sequence
 
-TIE, LOG_TIE = 1e-12, 1e-9  # differences that rounding alone can make
+TIE, LOG_TIE = 1e-12, 1e-9  # smaller differences are due to rounding
 
 
-def most_likely(query: Sequence, facts: Facts) -> Facts:
-    """MLE: the single most likely value of each chain at each step, by its marginal distribution."""
-    return _certain(query, facts, paths=False)
-
-
-def most_likely_path(query: Sequence, facts: Facts) -> Facts:
-    """MAP: the most likely path of each chain. Where steps are independent that is the most likely value at each."""
-    return _certain(query, facts, paths=True)
-
-
-def _certain(query: Sequence, facts: Facts, paths: bool) -> Facts:
-    """The facts with the chosen rows alone, as events that happened."""
+def most_likely(query: Sequence, facts: Facts, paths: bool) -> Facts:
+    """The facts with the most likely rows alone, as certain events. MLE: the most likely value of each chain at each
+    step, by its marginal distribution. MAP (`paths`): the most likely path of each chain."""
     kept = [_chosen(source, paths) for source in facts.sources]
-    sources = [
-        Source(
-            CERTAIN,
-            s.chain[rows],
-            s.step[rows],
-            s.value[rows],
-            np.full(len(rows), NOTHING, np.int64),
-            np.ones(len(rows)),
-            s.chains,
-        )
-        for s, rows in zip(facts.sources, kept, strict=True)
-    ]
-    goals = [_said(said, kept[goal.source]) for goal, said in zip(query.goals, facts.goals, strict=True)]
+    sources = []
+    for s, rows in zip(facts.sources, kept, strict=True):
+        nothing, sure = np.full(len(rows), NOTHING, np.int64), np.ones(len(rows))
+        sources.append(Source(CERTAIN, s.chain[rows], s.step[rows], s.value[rows], nothing, sure, s.chains))
+    goals = [_taken(rows, kept[goal.source]) for goal, rows in zip(query.goals, facts.goals, strict=True)]
     return Facts(facts.steps, sources, goals, facts.conditions, facts.domains)
 
 
-def _said(goal: GoalRows, rows: Ints) -> GoalRows:
+def _taken(goal: GoalRows, rows: Ints) -> GoalRows:
     variables = {name: column[rows] for name, column in goal.variables.items()}
     return GoalRows(
         goal.candidate[rows], goal.accepted[rows], variables, None if goal.reads is None else goal.reads[rows]
@@ -114,8 +97,8 @@ def likeliest_values(
 
 @compiled
 def likeliest_paths(chain: Ints, step: Ints, prev: Ints, value: Ints, probability: Floats, width: int) -> Bools:
-    """As above, for whole paths: the best end of a path after each value, from the last step back, then the way
-    forward. Between steps with a gap there is nothing to remember."""
+    """As `likeliest_values`, for whole paths: the best continuation after each value, from the last step back, then the
+    path forward. A gap between steps ends a path."""
     rows = len(chain)
     chosen = np.zeros(rows, np.bool_)
     best_row = np.full(rows, -1, np.int64)  # by the first row of a distribution; -1: no event

@@ -1,7 +1,7 @@
-"""What can happen in each chain at each step, as draws over flat arrays of rows.
+"""Possible events of each chain at each step, as draws over flat arrays of rows.
 
 A draw is one chain at one step with rows. Rows of one draw that are the same event (a Markov chain's value after
-different values before it) share an event number, so that what follows from an event is worked out once.
+different previous values) share an event number, so that the consequences of an event are computed once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from presage.operators.sequence.kernel.query import Sequence
 
 @dataclass
 class Outcomes:
-    """Rows that can happen, by step, source, chain and previous value. Draws and events are numbered in that order,
-    so the events of a draw, and of a step, are neighbours."""
+    """Possible rows by step, source, chain and previous value. Draws and events are numbered in that order, so the
+    events of a draw, and of a step, are adjacent."""
 
     # By row.
     prev: Ints
@@ -35,7 +35,7 @@ class Outcomes:
     segment: Ints  # draws of a chain without a gap between them
     by_segment: Ints  # draws, by segment and step
     segments: Ints  # where each segment begins there
-    # By event: the source and the row there that says what it is.
+    # By event: its draw, source, and a row of the source.
     event_draw: Ints
     event_source: Ints
     event_row: Ints
@@ -48,28 +48,18 @@ def outcomes_of(query: Sequence, facts: Facts) -> Outcomes:
     for number, source in enumerate(facts.sources):
         certain, linked = source.kind == CERTAIN, source.kind == MARKOV
         rows = np.flatnonzero((source.probability > 0.0) | certain)
-        # What happened has no choice, whatever its key: one chain.
+        # Certain events have no alternatives, whatever their key: one chain.
         chain = np.zeros(len(rows), np.int64) if certain else source.chain[rows]
         meaning = _meaning(query, facts, number, rows) if linked else np.arange(len(rows))
-        parts.append(
-            (
-                source.step[rows],
-                np.full(len(rows), number),
-                chain,
-                source.prev[rows] if linked else np.full(len(rows), -1),
-                source.value[rows],
-                meaning,
-                rows,
-                np.full(len(rows), source.kind),
-                chain + lines,
-            )
-        )
+        prev = source.prev[rows] if linked else np.full(len(rows), -1)
+        own, kind = np.full(len(rows), number), np.full(len(rows), source.kind)
+        parts.append((source.step[rows], own, chain, prev, source.value[rows], meaning, rows, kind, chain + lines))
         lines += max(source.chains, 1)
     step, origin, chain, prev, value, meaning, row, kind, line = (
         np.concatenate([np.asarray(part[i], np.int64) for part in parts]) for i in range(9)
     )
     probability = np.concatenate([s.probability[p[6]] for s, p in zip(facts.sources, parts, strict=True)])
-    # Mostly sorted as it comes, which a stable sort of one column is quick to see.
+    # Mostly sorted already, which a stable sort detects quickly.
     order = np.argsort(codes_of([step, line, prev, value], len(step)), kind="stable")
     step, origin, chain, line = step[order], origin[order], chain[order], line[order]
     first = _starts(step, line)
@@ -96,7 +86,7 @@ def outcomes_of(query: Sequence, facts: Facts) -> Outcomes:
 
 
 def _meaning(query: Sequence, facts: Facts, number: int, rows: Ints) -> Ints:
-    """Equal numbers for rows that no goal can tell apart, if they are of one value."""
+    """Equal numbers for rows of one value that no goal distinguishes."""
     columns = [facts.sources[number].value[rows]]
     for goal, said in zip(query.goals, facts.goals, strict=True):
         if goal.source == number:
@@ -147,8 +137,8 @@ def _segments(step: Ints, line: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def needed_draws(outcomes: Outcomes, wanted: Ints) -> tuple[Ints, Bools]:
-    """The draws that must be made if what happens in these is wanted, in order, and after which of them the value must
-    be remembered: a Markov chain needs its draws from the last gap on."""
+    """The draws that the wanted ones require, in order, and whether the value must be remembered after each: a Markov
+    chain needs its draws from the last gap on."""
     linked = outcomes.kind[wanted] == MARKOV
     segments, place = np.unique(outcomes.segment[wanted[linked]], return_inverse=True)
     last = np.full(len(segments), -1, np.int64)
@@ -164,7 +154,7 @@ def needed_draws(outcomes: Outcomes, wanted: Ints) -> tuple[Ints, Bools]:
 
 
 def gathered(order: Ints, first: Ints, numbers: Ints) -> tuple[Ints, Ints]:
-    """The entries of several lists that lie one after the other in `order`, and which of the lists each is from."""
+    """The entries of several lists that are adjacent in `order`, and the list of each."""
     counts = first[numbers + 1] - first[numbers]
     begin = np.repeat(first[numbers] - (np.cumsum(counts) - counts), counts)
     owner = np.repeat(np.arange(len(numbers)), counts)

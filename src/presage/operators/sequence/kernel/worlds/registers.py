@@ -1,9 +1,9 @@
-"""Partial matches that can wait, and which event moves which of them.
+"""Registers of waiting partial matches, and edges: the events that move them.
 
-A register stands for "a partial match has found the first goals, with this binding, and waits": a bit in each world.
-Kept of a binding is what later goals, conditions or the answer still ask for. An edge says: if the event happens while
-the register waits, it waits no longer, and its target (if the event is accepted) waits from then on. All of it is
-worked out before anything is drawn, goal after goal, as joins of registers with the events that can happen later.
+A register means "a partial match has found the first goals, with this binding, and waits": a bit in each world. A
+binding keeps what later goals, conditions or the answer still need. An edge means: if the event happens while the
+register waits, the wait ends, and its target (if the event is accepted) waits from then on. Registers and edges are
+computed before anything is drawn, goal by goal, as joins of registers with possible later events.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from presage.operators.sequence.kernel.facts import Allowed, Facts
 from presage.operators.sequence.kernel.query import Condition, Goal, Sequence
 from presage.operators.sequence.kernel.worlds.outcomes import Outcomes, codes_of
 
-START = 0  # the register before the first goal: waits always, in every world
+START = 0  # the register before the first goal: always waits, in every world
 NOWHERE = -1
 
 
@@ -33,7 +33,7 @@ class Edges:
 
 @dataclass
 class Table:
-    """Registers of one kind: values of the variables kept, numbers, and the first step at which one can be entered."""
+    """Registers of one kind: values of their variables, numbers, and the first step at which each can be entered."""
 
     names: tuple[str, ...]
     values: Ints = field(init=False)
@@ -91,7 +91,7 @@ class Registers:
             self.waiting.append(Table(query.selected if last else tuple(sorted(kept))))
             own = self._conditions(goal, again=True)
             asked = frozenset().union(*(condition.variables for condition, _ in own)) & before
-            # A match may begin with any event, so another unfolding of the first goal finds nothing new.
+            # A match may begin at any event, so another unfolding of the first goal adds nothing.
             plus = goal.plus if goal.number else None
             self.unfolding.append(None if plus is None else Table(tuple(sorted(kept | plus | asked))))
 
@@ -101,8 +101,8 @@ class Registers:
         return self.waiting[-1]
 
     def edges(self, begin: int, end: int, most: int) -> Edges | None:
-        """Edges of the steps from `begin` up to `end`, which must follow those asked for before. None if there would
-        be more than `most`."""
+        """Edges of the steps from `begin` up to `end`. Calls must go forward in time. None if there are more than
+        `most`."""
         found: list[Edges] = []
         for goal in self.query.goals:
             if not self._goal(goal, begin, end, most - sum(len(edges.event) for edges in found), found):
@@ -142,7 +142,7 @@ class Registers:
     def _joined(
         self, goal: Goal, row: Ints, step: Ints, table: Table, agreeing: frozenset[str], most: int
     ) -> tuple[Ints, Ints] | None:
-        """Which candidate meets which register: they agree, and the register can have been entered before."""
+        """Pairs of a candidate and a register that agree, if the register can have been entered before."""
         shared = [name for name in table.names if name in agreeing]
         variables = self.facts.goals[goal.number].variables
         left = [variables[name][row] for name in shared]
@@ -184,15 +184,15 @@ class Registers:
         return Edges(np.concatenate(event), pairs.table.numbers[np.concatenate(line)], np.concatenate(target))
 
     def _value(self, goal: Goal, pairs: Pairs, name: str, condition: Condition | None = None) -> Ints:
-        """What a variable stands for. The prefix's value counts, except in what a plus asks of its unfoldings."""
+        """The value of a variable. That of the prefix counts, except in conditions of a plus on its unfoldings."""
         own = name in goal.variables and (condition is not None and condition.unfolding)
         if name in pairs.table.names and not own:
             return pairs.table.column(name)[pairs.line]
         return self.facts.goals[goal.number].variables[name][pairs.row]
 
     def _conditions(self, goal: Goal, again: bool) -> list[tuple[Condition, Allowed]]:
-        """Those asked when a goal is found. All unfoldings share what the statement's conditions speak of, so later
-        ones are asked only what the plus itself asks."""
+        """Conditions that are checked when a goal is found. All unfoldings share the variables of the statement's
+        conditions, so later ones check only those of the plus itself."""
         fresh = goal.variables - goal.free
         both = zip(self.query.conditions, self.facts.conditions, strict=True)
         here = [(condition, allowed) for condition, allowed in both if condition.level == goal.number]

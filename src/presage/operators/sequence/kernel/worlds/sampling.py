@@ -1,7 +1,7 @@
-"""Answers of a sequence of any class with bounds: it is run in random worlds and counted.
+"""Estimated answers of a sequence of any class, with bounds: the share of random worlds in which each holds.
 
-So many worlds are drawn that, for each answer by itself, the estimate is off by more than `error` with a probability of
-at most 1 - `confidence` (Hoeffding). The same seed gives the same worlds, in whatever order rows and keys come.
+The number of worlds is such that each estimate is off by more than `error` with a probability of at most
+1 - `confidence` (Hoeffding). The same seed gives the same worlds, in any order of rows and keys.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from presage.operators.sequence.kernel.worlds.sampling_loop import (
     sampled,
 )
 
-MOST_EDGES = 4_000_000  # worked out at a time
-MOST_BYTES = 1 << 28  # for registers and values of the worlds that are drawn together
+MOST_EDGES = 4_000_000  # in memory at a time
+MOST_BYTES = 1 << 28  # of registers and values of the worlds that are drawn together
 
 
 def sample_worlds(query: Sequence, facts: Facts, error: float, confidence: float, seed: int) -> Answers:
@@ -42,7 +42,7 @@ def sample_worlds(query: Sequence, facts: Facts, error: float, confidence: float
 
 
 def count_worlds(query: Sequence, facts: Facts, worlds: int, seed: int) -> tuple[Ints, Ints, Ints]:
-    """Bindings, steps, and in how many of so many random worlds they are answers, if in any; by step and binding."""
+    """Bindings, steps, and the number of random worlds, above 0, in which they are answers; by step and binding."""
     outcomes = outcomes_of(query, facts)
     registers = Registers(query, facts, outcomes)
     tables = _tables(facts, outcomes, _candidates(query, facts, outcomes))
@@ -69,7 +69,7 @@ def count_worlds(query: Sequence, facts: Facts, worlds: int, seed: int) -> tuple
 
 @dataclass
 class _Tables:
-    """Draws that may have to be made; the rest of a draw's mass is no event."""
+    """Draws that may be needed; the rest of a draw's mass is no event."""
 
     draws: Draws
     rows: Rows
@@ -97,8 +97,8 @@ def _tables(facts: Facts, outcomes: Outcomes, events: Bools) -> _Tables:
     wanted[outcomes.event_draw[events]] = True
     draws, _ = needed_draws(outcomes, np.flatnonzero(wanted))
     rows, owner = gathered(np.arange(len(outcomes.event)), outcomes.first, draws)
-    # Of an independent chain, what no goal can take is as good as no event: a draw does not depend on whether the rows
-    # are there.
+    # Of an independent chain, a row that is no candidate is equivalent to no event: a draw must not depend on whether
+    # such rows were filtered out.
     read = np.flatnonzero(events[outcomes.event[rows]] | (outcomes.kind[draws] == MARKOV)[owner])
     rows, owner = rows[read], owner[read]
     prev = outcomes.prev[rows]
@@ -136,7 +136,7 @@ def _tables(facts: Facts, outcomes: Outcomes, events: Bools) -> _Tables:
 
 
 def _names(facts: Facts, outcomes: Outcomes) -> Ints:
-    """Of the chain of each draw: what tells its random numbers, however chains are counted."""
+    """By draw: the chain's hash for random numbers, which does not depend on how chains are numbered."""
     names = outcomes.chain.copy()
     for number, source in enumerate(facts.sources):
         if source.names is not None and source.kind != CERTAIN:
@@ -146,13 +146,13 @@ def _names(facts: Facts, outcomes: Outcomes) -> Ints:
 
 
 class _Blocks:
-    """Edges of a block of steps at a time: as many as fit. All steps in one block are worked out once."""
+    """Edges in blocks of steps that fit into memory. If all steps fit into one block, it is computed once."""
 
     def __init__(self, registers: Registers, steps: int) -> None:
         self.registers, self.steps = registers, steps
         self.whole = registers.edges(0, steps, MOST_EDGES)
         if self.whole is None:
-            for _ in self._edges():  # All registers must be known before memory for them is allocated.
+            for _ in self._edges():  # Creates all registers, before memory for them is allocated.
                 pass
 
     def _edges(self) -> Iterator[tuple[int, int, Edges]]:
@@ -178,8 +178,8 @@ class _Blocks:
             begin = end
 
     def one_pass(self, tables: _Tables, first: int, most: int, worlds: int, seed: int) -> tuple[int, Ints]:
-        """All steps, in as many words of worlds as fit MOST_BYTES: how many, and the answers' registers, steps and
-        counts."""
+        """Run all steps in as many words of worlds as fit MOST_BYTES. Returns the number of words, and the answers'
+        registers, steps and counts."""
         count = self.registers.count
         words = max(min(most, MOST_BYTES // (24 * count + 256 * tables.slots + 1)), 1)
         partials = self._partials(first, words, worlds)
@@ -202,7 +202,7 @@ class _Blocks:
         return words, np.concatenate(found, axis=1)
 
     def _partials(self, first: int, words: int, worlds: int) -> Partials:
-        """Nothing has been found, in worlds from word `first` on."""
+        """The initial registers, for worlds from word `first` on."""
         count = self.registers.count
         waiting, left, entered = (np.zeros((count, words), np.uint64) for _ in range(3))
         waiting[START] = _worlds(first, words, worlds)
@@ -219,12 +219,12 @@ def _by_event(edges: Edges, first: int, last: int) -> EventEdges:
 
 
 def _most_events(draws: Draws, rows: Rows) -> int:
-    """How far the events of a draw reach, as those that no goal can take are left out between others."""
+    """The widest range of event numbers in a draw; events that are no candidates leave gaps."""
     begin, event = draws.rows[:-1][draws.rows[:-1] < draws.rows[1:]], rows.event[: draws.rows[-1]]
     return int((np.maximum.reduceat(event, begin) - np.minimum.reduceat(event, begin)).max(initial=0)) + 1
 
 
 def _worlds(first: int, words: int, worlds: int) -> npt.NDArray[np.uint64]:
-    """Ones for worlds that exist."""
+    """Ones for existing worlds: the last word may be partial."""
     bits = np.arange(64 * first, 64 * (first + words)) < worlds
     return np.packbits(bits, bitorder="little").view(np.uint64)

@@ -1,8 +1,8 @@
 """The loop of the sampler: in how many random worlds each answer held at each step. A bit is a world.
 
-Registers are rows of 64-bit words. For each draw a word of bits for each event says in which worlds it happened; an
-edge is then a few operations on words. A random number is a hash of (seed, source, name of the chain, time, world), so
-a draw has the same result whichever worlds are drawn together, and a draw that nobody waits for need not be made.
+Registers are rows of 64-bit words. Each event of a draw has a word of bits for the worlds in which it happened; an edge
+is then a few operations on words. A random number is a hash of (seed, source, name of the chain, time, world), so that
+a draw has the same result whichever worlds are drawn together, and a draw that no match waits for is skipped.
 Cost: one hash and one comparison for each world and alternative that matters, one operation for each word and edge.
 """
 
@@ -20,7 +20,7 @@ from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, ROUNDING
 Words = npt.NDArray[np.uint64]
 Values = npt.NDArray[np.int32]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ONE = np.uint64(1)
 _LAST, _SCALE = np.int64((1 << 63) - 1), float(1 << 63)
@@ -37,25 +37,25 @@ def mixed(number: np.uint64) -> np.uint64:
 
 @inlined
 def stream_of(seed: int, source: int, name: int, time: int) -> np.uint64:
-    """Where the random numbers of a draw begin."""
-    found = mixed(np.uint64(seed) + _GOLDEN)
-    found = mixed((found ^ np.uint64(source)) + _GOLDEN)
-    found = mixed((found ^ np.uint64(name)) + _GOLDEN)
-    return mixed((found ^ np.uint64(time)) + _GOLDEN)
+    """The seed of the random numbers of a draw."""
+    found = mixed(np.uint64(seed) + GOLDEN)
+    found = mixed((found ^ np.uint64(source)) + GOLDEN)
+    found = mixed((found ^ np.uint64(name)) + GOLDEN)
+    return mixed((found ^ np.uint64(time)) + GOLDEN)
 
 
 @inlined
 def numbers_of(stream: np.uint64, word: int, numbers: Ints) -> None:
-    """64 random numbers of 63 bits for the worlds of a word; signed, because those are compared side by side."""
-    state = stream + np.uint64(word) * np.uint64(64) * _GOLDEN
+    """64 random numbers of 63 bits for the worlds of a word; signed, because comparisons of these vectorize."""
+    state = stream + np.uint64(word) * np.uint64(64) * GOLDEN
     for b in range(64):
-        numbers[b] = np.int64(mixed(state + np.uint64(b + 1) * _GOLDEN) >> _ONE)
+        numbers[b] = np.int64(mixed(state + np.uint64(b + 1) * GOLDEN) >> _ONE)
 
 
 @compiled
 def cumulated(probability: Floats, first: Ints) -> tuple[Ints, Ints]:
-    """Where each alternative begins and ends among numbers of 63 bits; `first`: where distributions begin. What
-    rounding took from a distribution goes to its last alternative."""
+    """The range of each alternative among numbers of 63 bits; `first`: where distributions begin. What a distribution
+    lost to rounding goes to its last alternative."""
     low, high = np.empty(len(probability), np.int64), np.empty(len(probability), np.int64)
     for group in range(len(first) - 1):
         total, border, least = 0.0, np.int64(0), ROUNDING * (first[group + 1] - first[group] + 1)
@@ -109,8 +109,8 @@ class EventEdges(NamedTuple):
 
 
 class Partials(NamedTuple):
-    """Registers: in which worlds a partial match waits, stops waiting or enters at this step. `left` and `entered` (0)
-    and `mark` (False) are empty between steps; `touched` lists the registers marked."""
+    """Registers: the worlds in which a partial match waits, stops waiting or enters at this step. `left`, `entered` and
+    `mark` are all 0 between steps; `touched` lists the marked registers."""
 
     waiting: Words
     left: Words
@@ -122,8 +122,8 @@ class Partials(NamedTuple):
 
 
 class ChainValues(NamedTuple):
-    """Of Markov chains, by slot: the value in each world, and the step it is of. `where` (-1 between draws): the first
-    row after each previous value."""
+    """Of Markov chains, by slot: the value in each world, and its step. `where` (-1 between draws): the first row of
+    each previous value."""
 
     values: Values
     step: Ints
@@ -131,7 +131,7 @@ class ChainValues(NamedTuple):
 
 
 class AnswerCounts(NamedTuple):
-    """Lines of output: in how many `worlds` a register was an answer at a step."""
+    """Lines of output: the number of `worlds` in which a register was an answer at a step."""
 
     register: Ints
     step: Ints
@@ -151,8 +151,8 @@ def draw_markov(
     values: Values,
     events: Ints,
 ) -> None:
-    """A Markov chain's draw in 64 worlds, given each world's value (0: none), which is replaced. `events` are counted
-    from `base`, -1: none."""
+    """Draw the next value of a Markov chain in 64 worlds; `values` (0: none) is updated. `events` are counted from
+    `base`, -1: none."""
     for b in range(64):
         world = word * 64 + b
         row = where[values[world]]
@@ -186,7 +186,7 @@ def _is_awaited(origin: Ints, alive: Bools, begin: int, end: int) -> bool:
 
 @inlined_always
 def _touch(touched: Ints, mark: Bools, register: int, count: int) -> int:
-    """How many registers are listed as touched by now."""
+    """List a register as touched; returns the number of registers listed."""
     if not mark[register]:
         mark[register] = True
         touched[count] = register
@@ -196,7 +196,7 @@ def _touch(touched: Ints, mark: Bools, register: int, count: int) -> int:
 
 @inlined_always
 def _count(entered: Words, register: int) -> np.int64:
-    """In how many worlds an answer has entered; it leaves at once."""
+    """The number of worlds in which an answer has entered, which is reset."""
     count = np.int64(0)
     for w in range(entered.shape[1]):
         count += _ones(entered[register, w])
@@ -206,7 +206,7 @@ def _count(entered: Words, register: int) -> np.int64:
 
 @inlined_always
 def _settle(waiting: Words, left: Words, entered: Words, register: int) -> bool:
-    """What waits after a step: what did not leave, and what entered. Whether there is any."""
+    """Update what waits after a step; returns whether there is any."""
     every = np.uint64(0)
     for w in range(waiting.shape[1]):
         stays = (waiting[register, w] & ~left[register, w]) | entered[register, w]
@@ -253,7 +253,7 @@ def sampled(
         if awaited or kind[draw] == MARKOV:
             stream = stream_of(seed, draws.source[draw], draws.name[draw], draws.time[draw])
         if kind[draw] == MARKOV:
-            # Also where nobody waits: the chain's next draw depends on its value.
+            # Even if no match waits: the chain's next draw depends on its value.
             slot = slots[draw]
             values = all_values[slot]
             if value_step[slot] != step[draw] - 1:

@@ -1,1 +1,1 @@
-"""The first goals of a safe plan where each reads a single chain: tables by chain and step, no joint values."""
+"""First goals of a safe plan that read a single chain each: tables by chain and step, without joint values."""

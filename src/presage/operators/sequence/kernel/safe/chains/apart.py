@@ -1,4 +1,4 @@
-"""Reader of goals that read one Markov chain each: chances of intervals without joint values, where possible."""
+"""Reader of goals that read one Markov chain each: probabilities of intervals without joint values."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import numpy as np
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.sequence.kernel.facts import MARKOV, Facts, Source
 from presage.operators.sequence.kernel.query import Sequence
-from presage.operators.sequence.kernel.safe.chains.moves import fill_moves, rows_of
+from presage.operators.sequence.kernel.safe.chain_rows import Intervals
+from presage.operators.sequence.kernel.safe.chains.moves import ReadRows, fill_moves, rows_of
 from presage.operators.sequence.kernel.safe.chains.renewal import GoalTables, renewal_spans
 from presage.operators.sequence.kernel.safe.chains.tiles import FOUR, TILE
 from presage.operators.sequence.kernel.safe.goals import asked_at, compared
 from presage.operators.sequence.kernel.safe.joins import Bindings, Index, stacked
 
-SPARSE = 4  # cells of all matrices for each row that there is, at most
-SMALL = 1 << 16  # cells that cost next to nothing
-MOST_CELLS = 1 << 22  # of what leads to the candidates of one line
+SPARSE = 4  # at most so many cells of matrices for each row
+SMALL = 1 << 16  # cells whose cost is negligible
+MOST_CELLS = 1 << 22  # of `leads`, for one line
 
 
 class ApartReader:
-    """The first goals of a sequence, for any values of `env`. `possible`: it can be done so, and fast."""
+    """The first goals of a sequence, for any values of `env`. `possible`: this reader applies and is fast."""
 
     def __init__(self, query: Sequence, facts: Facts, goals: int, env: frozenset[str]) -> None:
         self.steps = facts.steps
@@ -48,19 +49,11 @@ class ApartReader:
         self.chains: list[tuple[list[str], Ints, Index, Bools]] = []
         for goal, source, size, base, (early, _) in zip(own, sources, self.sizes, self.bases, asked, strict=False):
             rows, names = facts.goals[goal.number], sorted(early)
-            # What stands in the key is the same in all that is read of a chain.
+            # Variables of the key are the same in all rows of a chain.
             doubtful = [rows.variables[name] for name in names if not goal.key_positions(name)]
+            reads = ReadRows(rows.candidate, rows.accepted, goal.number == 0, stacked(doubtful, len(source.chain)))
             hit, witness, ways, chains, leaders, alone, possible = fill_moves(
-                self.table,
-                int(base),
-                int(size),
-                self.steps,
-                source.chains,
-                rows_of(source),
-                rows.candidate,
-                rows.accepted,
-                goal.number == 0,
-                stacked(doubtful, len(source.chain)),
+                self.table, int(base), int(size), self.steps, source.chains, rows_of(source), reads
             )
             columns_ahead = -(-ways // TILE) * TILE
             if not possible or self.steps * columns_ahead * size > MOST_CELLS:
@@ -72,7 +65,7 @@ class ApartReader:
             self.chains.append((names, chains, index, alone))
         self.hit, self.hit_bases = np.concatenate(hits), _bounds(hits)
 
-    def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats | None:
+    def spans(self, bindings: Bindings, spans: Intervals) -> Floats | None:
         """As `RegularReader.spans`; None if a line reads several chains of one goal."""
         chains = np.empty((len(self.chains), len(bindings)), np.int64)
         alone = np.empty(chains.shape, np.bool_)
@@ -80,25 +73,15 @@ class ApartReader:
             own = index.single(bindings.columns(names), len(bindings), some)
             if own is None:
                 return None
-            # Of a line that reads none it makes no difference.
+            # For a line without a chain (-1) the flag is not read.
             chains[goal], alone[goal] = own, known[own]
-        bounds = _bounds(self.witness)
-        return renewal_spans(
-            starts,
-            ends,
-            owner,
-            owners,
-            self.steps,
-            GoalTables(
-                self.sizes, self.bases, self.table, self.hit_bases, self.hit, np.concatenate(self.witness), bounds
-            ),
-            chains,
-            alone,
-        )
+        witness, bounds = np.concatenate(self.witness), _bounds(self.witness)
+        tables = GoalTables(self.sizes, self.bases, self.table, self.hit_bases, self.hit, witness, bounds)
+        return renewal_spans(spans, self.steps, tables, chains, alone)
 
 
 def _size(source: Source) -> int:
-    """How many values there are, with no event."""
+    """The number of values, including no event."""
     return max(int(source.value.max(initial=-1)) + 2, FOUR)
 
 

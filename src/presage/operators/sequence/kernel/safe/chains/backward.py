@@ -1,15 +1,18 @@
-"""Backward loops over one chain a line and an automaton: all ends of intervals side by side.
+"""Backward recursions over an automaton and one chain for each line, for all ends of intervals side by side.
 
-From a state and a value before a step: the chance that the sequence is found from there up to each end. Going back a
-step puts together what comes of each value; with how likely each is at its first step, that tells of an interval. The
-states are those that differ in what is found next, as what comes after that makes no difference.
+The recursion computes, for each state and value before a step, the probability that the sequence is found from there up
+to each end. Weighted with the probability of each value at its first step, this gives the probability of an interval.
+States are the classes that differ in what is found next: what follows the first match makes no difference.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined, inlined_always
+from presage.operators.sequence.kernel.safe.chain_rows import Intervals
 from presage.operators.sequence.kernel.safe.chains.tiles import (
     FOUR,
     FOUR_TILES,
@@ -17,6 +20,7 @@ from presage.operators.sequence.kernel.safe.chains.tiles import (
     THREE_TILES,
     TILE,
     TWO_TILES,
+    ChainMoves,
     eights,
     row_of,
     whole_eights,
@@ -24,26 +28,33 @@ from presage.operators.sequence.kernel.safe.chains.tiles import (
 from presage.operators.sequence.kernel.safe.chains.two_states import back_two, push_two, roles_of
 
 
+class ChainTables(NamedTuple):
+    """Chains of a Markov source as tables: probabilities table[chain, step, value before, value], and
+    says[chain, step, value], the code of a value. `size`: number of values, including no event."""
+
+    steps: int
+    size: int
+    table: Floats
+    says: np.ndarray
+
+
+class ClassAutomaton(NamedTuple):
+    """`follow` by state and letter; `classes` by state; `moves` by class and letter, -1 where the sequence is found;
+    `order` of the classes: see `outward`."""
+
+    follow: Ints
+    classes: Ints
+    moves: Ints
+    order: Ints
+
+
 @compiled
-def markov_backward(
-    starts: Ints,
-    ends: Ints,
-    owner: Ints,
-    owners: int,
-    steps: int,
-    size: int,
-    chains: Ints,
-    table: Floats,
-    says: np.ndarray,
-    follow: Ints,
-    classes: Ints,
-    moves: Ints,
-    order: Ints,
-) -> Floats:
-    """(owners, ends, starts): the chance that at least one of an owner's lines has held. chains[line] (-1: none) moves
-    by table[chain, step, value before, value] and says[chain, step, value] what its value means. By state and meaning:
-    `follow`; `classes` are those of states; by class and meaning: `moves`, -1 where the sequence is found; `order`:
-    see `outward`. O(steps · ends · classes · values²) for a line."""
+def markov_backward(spans: Intervals, chains: Ints, tables: ChainTables, automaton: ClassAutomaton) -> Floats:
+    """(owners, ends, starts): the probability that at least one line of an owner holds. chains[line] is -1 for none.
+    Letters of the automaton are codes of values. O(steps · ends · classes · values²) for a line."""
+    starts, ends, owner, owners = spans
+    steps, size, table, says = tables
+    follow, classes, moves, order = automaton
     own_starts, out = _by_start(owners, starts, ends)
     states, blocks = len(follow), len(order)
     comes = np.empty(steps * blocks * size, np.float64)
@@ -67,17 +78,15 @@ def markov_backward(
             for t in range(last):
                 at, meant = base + t * size * size, said + t * size
                 _push(mass, t, size, table, at, says, meant, follow, classes, comes, blocks)
-        _back(
-            out, owner[line], own_starts, ends, size, table, base, says, said, size, moves, order, False, comes, buffer
-        )
+        chain = ChainMoves(table, base, says, said, size)
+        _back(out, owner[line], own_starts, ends, chain, size, moves, order, comes, buffer)
     turned: Floats = _by_end(out, owners, own_starts, starts, ends)
     return turned
 
 
 @inlined_always
 def _push(mass, t, size, table, at, says, said, follow, classes, comes, blocks):  # type: ignore[no-untyped-def]
-    """One step of all mass[step, state, value]; to comes[step, class, value] all that comes to the value from a class
-    of states."""
+    """Advance mass[step, state, value] by one step; comes[step, class, value] is what reaches a value from a class."""
     states = len(follow)
     for state in range(states):
         old, to = (t * states + state) * size, (t * blocks + classes[np.uint64(state)]) * size
@@ -99,19 +108,11 @@ def _push(mass, t, size, table, at, says, said, follow, classes, comes, blocks):
 
 @compiled
 def independent_backward(
-    starts: Ints,
-    ends: Ints,
-    owner: Ints,
-    owners: int,
-    steps: int,
-    chains: Ints,
-    chances: Floats,
-    follow: Ints,
-    classes: Ints,
-    moves: Ints,
+    spans: Intervals, steps: int, chains: Ints, chances: Floats, follow: Ints, classes: Ints, moves: Ints
 ) -> Floats:
-    """As `markov_backward`, over chains that forget: chances[chain, step, letter], of which 0 is whatever is left to 1.
-    The classes are the values of a chain, and the last one is that the sequence is found."""
+    """As `markov_backward`, over chains without memory: chances[chain, step, letter], where letter 0 has the rest of
+    the probability. The classes take the part of a chain's values; the last value means that the sequence is found."""
+    starts, ends, owner, owners = spans
     own_starts, out = _by_start(owners, starts, ends)
     states, letters, count = len(follow), follow.shape[1], len(moves)
     size = max(count + 1, FOUR)
@@ -142,27 +143,27 @@ def independent_backward(
                         to = moves[own, letter]
                         table[np.uint64((t * size + own) * size + (to if to >= 0 else count))] += p
             mass, after = after, mass
-        _back(out, owner[line], own_starts, ends, size, table, 0, says, 0, 0, whole, first, count == 2, comes, buffer)
+        _back(out, owner[line], own_starts, ends, ChainMoves(table, 0, says, 0, size), 0, whole, first, comes, buffer)
     turned: Floats = _by_end(out, owners, own_starts, starts, ends)
     return turned
 
 
 @inlined
 def _lines(blocks, size, ends):  # type: ignore[no-untyped-def]
-    """[tile, state, value, end], with a line more for each state: what comes of an interval that begins there."""
+    """[tile, state, value, end], with one more line for each state: the result of an interval that begins there."""
     return np.zeros((ends + TILE - 1) // TILE * blocks * (size + 1) * TILE, np.float64)
 
 
 @inlined
 def _by_start(owners, starts, ends):  # type: ignore[no-untyped-def]
-    """Starts, each once, and an array [owner, start, end], in lines of whole eights."""
+    """Distinct starts, and an array [owner, start, end] whose lines are padded to multiples of eight."""
     own = np.unique(starts)
     return own, np.zeros(owners * len(own) * whole_eights(len(ends)), np.float64)
 
 
 @inlined
 def _by_end(out, owners, own_starts, starts, ends):  # type: ignore[no-untyped-def]
-    """(owners, ends, starts), where `out` is by start and end. What ends before it starts has no meaning there."""
+    """Transpose [owner, start, end] to (owners, ends, starts); intervals that end before they start stay 0."""
     turned, wide = np.zeros(owners * len(ends) * len(starts), np.float64), whole_eights(len(ends))
     begun, place = np.searchsorted(starts, ends, side="right"), np.searchsorted(own_starts, starts) * wide
     for i in range(owners):
@@ -174,17 +175,15 @@ def _by_end(out, owners, own_starts, starts, ends):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _back(out, own, starts, ends, size, table, base, says, said, stride, moves, order, two, comes, x):  # type: ignore[no-untyped-def]
-    """One line, to out[own, start, end], see `_by_start`: the chance that this or what is there has held. What the
-    values mean at a step is `stride` after what they mean at the one before. `two`: of four values only the first two
-    come about without that the sequence is found."""
+def _back(out, own, starts, ends, chain, stride, moves, order, comes, x):  # type: ignore[no-untyped-def]
+    """Unite one line with out[own, start, end] (see `_by_start`). `stride`: distance between the codes of two steps."""
+    table, base, says, said, size = chain
     columns, blocks = len(ends), len(order)
     tiles, high, wide = (columns + TILE - 1) // TILE, (size + 1) * TILE, whole_eights(columns)
     far = blocks * high
     buffer = np.empty((size + 1) * TILE, np.float64)
-    # By state and value: whether it is kept, and to which other state it leads. By state: how many of each there are.
+    # By state and value: whether the search goes on, and the other state that it leads to (-1: none).
     keep, leads = np.empty(blocks * size, np.float64), np.empty(blocks * size, np.int64)
-    kept, led = np.empty(blocks, np.int64), np.empty(blocks, np.int64)
     known = -1
     lo, s = columns, len(starts) - 1
     for t in range(ends[-1] if columns else -1, -1, -1):
@@ -197,29 +196,21 @@ def _back(out, own, starts, ends, size, table, base, says, said, stride, moves, 
             s -= 1
         at, meant = base + t * size * size, said + t * stride
         if known < 0 or not _same(says, known, meant, size):
-            _meanings(says, meant, size, moves, keep, leads, kept, led)
+            _meanings(says, meant, size, moves, keep, leads)
         known = meant
         for block in order:
-            if led[np.uint64(block)]:
-                for w in range(size):
-                    after = leads[np.uint64(block * size + w)]
-                    if after >= 0:
-                        for tile in range(lo // TILE, tiles):
-                            line = tile * far + w * TILE
-                            begin, end = eights(tile, lo, columns)
-                            _copy(x, line + block * high, line + after * high, begin, end)
-            whole = kept[np.uint64(block)]
+            for w in range(size):
+                after = leads[np.uint64(block * size + w)]
+                if after >= 0:
+                    for tile in range(lo // TILE, tiles):
+                        line = tile * far + w * TILE
+                        begin, end = eights(tile, lo, columns)
+                        _copy(x, line + block * high, line + after * high, begin, end)
             arrived = (t * blocks + block) * size
             for tile in range(lo // TILE, tiles):
                 begin, end = eights(tile, lo, columns)
                 here = tile * far + block * high
-                if two:
-                    _back_two(x, here, begin, end, table, at, comes, arrived)
-                elif size == FOUR and whole == FOUR:
-                    _back_all(x, here, begin, end, table, at, comes, arrived)
-                elif size == FOUR and whole == 1 and keep[np.uint64(block * size)]:
-                    _back_one(x, here, begin, end, table, at, comes, arrived)
-                elif size == FOUR:
+                if size == FOUR:
                     _back_four(x, here, begin, end, table, at, keep, block * size, comes, arrived)
                 else:
                     _back_any(x, here, begin, end, size, table, at, keep, block * size, comes, arrived, buffer)
@@ -232,7 +223,7 @@ def _back(out, own, starts, ends, size, table, base, says, said, stride, moves, 
 
 @inlined_always
 def _same(says, one, other, size):  # type: ignore[no-untyped-def]
-    """Whether the values mean the same at two steps, as they mostly do."""
+    """Whether the values have the same codes at two steps, as they mostly do."""
     same = True
     for w in range(size):
         same &= says[np.uint64(one + w)] == says[np.uint64(other + w)]
@@ -240,17 +231,13 @@ def _same(says, one, other, size):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _meanings(says, meant, size, moves, keep, leads, kept, led):  # type: ignore[no-untyped-def]
-    """What the values mean at a step, to each state: see `_back`."""
-    kept[:] = 0
-    led[:] = 0
+def _meanings(says, meant, size, moves, keep, leads):  # type: ignore[no-untyped-def]
+    """Write `keep` and `leads` of a step: see `_back`."""
     for block in range(len(moves)):
         for w in range(size):
             after = moves[block, says[np.uint64(meant + w)]]
             keep[block * size + w] = 1.0 if after >= 0 else 0.0
             leads[block * size + w] = after if after != block else -1
-            kept[block] += after >= 0
-            led[block] += after >= 0 and after != block
 
 
 @inlined
@@ -259,49 +246,10 @@ def _copy(x, to, old, begin, end):  # type: ignore[no-untyped-def]
         x[np.uint64(to + column)] = x[np.uint64(old + column)]
 
 
-@inlined_always
-def _back_all(x, block, begin, end, table, at, comes, arrived):  # type: ignore[no-untyped-def]
-    """A step back from one state, whose values' lines are those that they lead to; no value finds the sequence. In the
-    line behind them: what comes of an interval that begins at the step, by what comes to each value at it."""
-    a0, a1, a2, a3 = row_of(table, at)
-    b0, b1, b2, b3 = row_of(table, at + 4)
-    c0, c1, c2, c3 = row_of(table, at + 8)
-    d0, d1, d2, d3 = row_of(table, at + 12)
-    p, q, r, s = row_of(comes, arrived)
-    for column in range(begin, end):
-        i = np.uint64(block + column)
-        x0, x1, x2, x3 = x[i], x[i + ONE_TILE], x[i + TWO_TILES], x[i + THREE_TILES]
-        x[i] = (x0 * a0 + x1 * a1) + (x2 * a2 + x3 * a3)
-        x[i + ONE_TILE] = (x0 * b0 + x1 * b1) + (x2 * b2 + x3 * b3)
-        x[i + TWO_TILES] = (x0 * c0 + x1 * c1) + (x2 * c2 + x3 * c3)
-        x[i + THREE_TILES] = (x0 * d0 + x1 * d1) + (x2 * d2 + x3 * d3)
-        x[i + FOUR_TILES] = (x0 * p + x1 * q) + (x2 * r + x3 * s)
-
-
-@inlined_always
-def _back_one(x, block, begin, end, table, at, comes, arrived):  # type: ignore[no-untyped-def]
-    """As `_back_all`, where all values but no event find it."""
-    a0, a = _first_kept(table, at)
-    b0, b = _first_kept(table, at + 4)
-    c0, c = _first_kept(table, at + 8)
-    d0, d = _first_kept(table, at + 12)
-    p, sure = _first_kept(comes, arrived)
-    for column in range(begin, end):
-        i = np.uint64(block + column)
-        y = x[i]
-        x[i], x[i + ONE_TILE], x[i + TWO_TILES], x[i + THREE_TILES] = y * a0 + a, y * b0 + b, y * c0 + c, y * d0 + d
-        x[i + FOUR_TILES] = y * p + sure
-
-
-@inlined
-def _first_kept(table, at):  # type: ignore[no-untyped-def]
-    p, q, r, s = row_of(table, at)
-    return p, q + (r + s)
-
-
 @inlined
 def _back_four(x, block, begin, end, table, at, keep, own, comes, arrived):  # type: ignore[no-untyped-def]
-    """As `_back_all`; `keep` is 0 for values by which the sequence is found."""
+    """A step back from one state; `keep` is 0 for values that find the sequence. The line behind those of the values is
+    the result of an interval that begins at the step, from what comes to each value at it."""
     k0, k1, k2, k3 = row_of(keep, own)
     a0, a1, a2, a3, a = _kept(table, at, k0, k1, k2, k3)
     b0, b1, b2, b3, b = _kept(table, at + 4, k0, k1, k2, k3)
@@ -319,21 +267,8 @@ def _back_four(x, block, begin, end, table, at, keep, own, comes, arrived):  # t
 
 
 @inlined
-def _back_two(x, block, begin, end, table, at, comes, arrived):  # type: ignore[no-untyped-def]
-    """As `_back_all`, where values but the first two find it and lead nowhere."""
-    a0, a1, _, _, a = _kept(table, at, 1.0, 1.0, 0.0, 0.0)
-    b0, b1, _, _, b = _kept(table, at + 4, 1.0, 1.0, 0.0, 0.0)
-    p, q, _, _, sure = _kept(comes, arrived, 1.0, 1.0, 0.0, 0.0)
-    for column in range(begin, end):
-        i = np.uint64(block + column)
-        x0, x1 = x[i], x[i + ONE_TILE]
-        x[i], x[i + ONE_TILE] = (x0 * a0 + x1 * a1) + a, (x0 * b0 + x1 * b1) + b
-        x[i + FOUR_TILES] = (x0 * p + x1 * q) + sure
-
-
-@inlined
 def _kept(table, at, k0, k1, k2, k3):  # type: ignore[no-untyped-def]
-    """Four chances of a move, without those by which the sequence is found; and these together."""
+    """Four transition probabilities, 0 for values that find the sequence, and the sum of those."""
     p, q, r, s = row_of(table, at)
     sure = ((1.0 - k0) * p + (1.0 - k1) * q) + ((1.0 - k2) * r + (1.0 - k3) * s)
     return k0 * p, k1 * q, k2 * r, k3 * s, sure
@@ -341,7 +276,7 @@ def _kept(table, at, k0, k1, k2, k3):  # type: ignore[no-untyped-def]
 
 @inlined
 def _back_any(x, block, begin, end, size, table, at, keep, own, comes, arrived, buffer):  # type: ignore[no-untyped-def]
-    # The line behind those of the values is for what comes of an interval.
+    """As `_back_four`, for any number of values."""
     for v in range(size + 1):
         to, sure = v * TILE, 0.0
         for w in range(size):
@@ -361,7 +296,7 @@ def _back_any(x, block, begin, end, size, table, at, keep, own, comes, arrived, 
 
 @inlined
 def _unite(out, to, x, line, high, blocks, begin, end):  # type: ignore[no-untyped-def]
-    """One start, in one tile: what comes of all states."""
+    """Unite the results of all states with those of other lines, for one start and tile."""
     for own in range(2, blocks):
         for column in range(begin, end):
             x[np.uint64(line + column)] += x[np.uint64(line + own * high + column)]

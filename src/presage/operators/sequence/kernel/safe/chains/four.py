@@ -1,16 +1,17 @@
-"""The loops of `renewal` for chains of up to three values, one of them the candidate.
+"""The loops of `renewal` for chains of up to three values of which one is the candidate.
 
-Values are numbered from 0, no event; 3 is a candidate whenever it comes, and no other value is. So what has no
-candidate has a value below 3, and what has one at a step has the value 3. A move is 16 chances: [value before, value].
-Each loop does all that can be done to a column at a step, as the columns are few, and to begin a loop costs as much as
-they do.
+Value 0 is no event, value 3 is always a candidate, and no other value is. A transition matrix has 16 probabilities:
+[value before, value]. Each loop does all the work of a step on a column: columns are few, so that starting a loop costs
+as much as running it.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from presage.arrays.jit import inlined
+from presage.arrays.jit import Ints, inlined
 from presage.operators.sequence.kernel.safe.chains.tiles import (
     FOUR,
     ONE_TILE,
@@ -19,12 +20,26 @@ from presage.operators.sequence.kernel.safe.chains.tiles import (
     TWO_TILES,
     fours,
     row_of,
+    step_four,
 )
+
+
+class GoalIntervals(NamedTuple):
+    """The intervals of one goal of a line: from one of `starts` to one of `ends`, in lines of results that are `stride`
+    apart. Inputs, in lines that are `width` apart, are the probabilities that the goals before it hold from step
+    since[j] up to the step before witness[i]; since[0] is the beginning."""
+
+    starts: Ints
+    ends: Ints
+    stride: int
+    since: Ints
+    witness: Ints
+    width: int
 
 
 @inlined
 def _marginals(after, table, base, steps):  # type: ignore[no-untyped-def]
-    """To after[step, value]: the chance of each value."""
+    """To after[step, value]: the probability of each value."""
     a, b, c, d = 1.0, 0.0, 0.0, 0.0
     for t in range(steps):
         a0, a1, a2, a3 = row_of(table, base + 16 * t)
@@ -39,12 +54,13 @@ def _marginals(after, table, base, steps):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def first_four(result, last, there, starts, ends, stride, table, base, after, row):  # type: ignore[no-untyped-def]
-    """The first goal of a line: the chance of a candidate during each interval, to result[start, end], whose lines are
-    `stride` apart; if the goal is the `last` of all, result[there + end, start] is then the chance that this or what is
-    there has held. Only of intervals that do not end before they start.
+def first_four(result, last, there, spans, table, base, after, row):  # type: ignore[no-untyped-def]
+    """The first goal of a line: the probability of a candidate during each interval, to result[start, end]. If the goal
+    is the `last` one, it is united with result[there + end, start] instead. Intervals that end before they start are
+    left out.
 
-    Backwards, by end: x[value before the step] is the chance that a candidate comes from there."""
+    Backwards, by end: x[value before the step] is the probability that a candidate follows."""
+    starts, ends, stride, _, _, _ = spans
     steps, columns = ends[-1] + 1, len(ends)
     _marginals(after, table, base, steps)
     tiles = (columns + TILE - 1) // TILE
@@ -57,8 +73,7 @@ def first_four(result, last, there, starts, ends, stride, table, base, after, ro
             lo -= 1
             i = np.uint64(lo // TILE * 3 * TILE + lo % TILE)
             x[i] = x[i + ONE_TILE] = x[i + TWO_TILES] = 0.0
-        # From the values after the step: the chance of a candidate at it or later, from its beginning and from each
-        # value before it.
+        # From the values after the step: the probability of a candidate at it or later, by the value before it.
         to, at = (row, 0) if last or s < 0 or starts[s] != t else (result, s * stride)
         p, q, r, h = row_of(after, 4 * t)
         a0, a1, a2, a3 = row_of(table, base + 16 * t)
@@ -87,33 +102,17 @@ def first_four(result, last, there, starts, ends, stride, table, base, after, ro
 
 
 @inlined
-def lead_four(leads, here, begin, end, table, base):  # type: ignore[no-untyped-def]
-    """A step back in one tile: columns begin … end - 1, from the tile behind `here` to that one."""
-    a0, a1, a2, a3 = row_of(table, base)
-    b0, b1, b2, b3 = row_of(table, base + 4)
-    c0, c1, c2, c3 = row_of(table, base + 8)
-    d0, d1, d2, d3 = row_of(table, base + 12)
-    for column in range(begin, end):
-        i = np.uint64(here + column)
-        j = i + np.uint64(FOUR * TILE)
-        a, b, c, d = leads[j], leads[j + ONE_TILE], leads[j + TWO_TILES], leads[j + THREE_TILES]
-        leads[i] = (a * a0 + b * a1) + (c * a2 + d * a3)
-        leads[i + ONE_TILE] = (a * b0 + b * b1) + (c * b2 + d * b3)
-        leads[i + TWO_TILES] = (a * c0 + b * c1) + (c * c2 + d * c3)
-        leads[i + THREE_TILES] = (a * d0 + b * d1) + (c * d2 + d * d3)
-
-
-@inlined
 def _lead(leads, first, steps, table, base):  # type: ignore[no-untyped-def]
-    """Backwards, to leads[tile, step, value before the step, witness]: the chance of a candidate at the witness. A tile
-    has its steps together, so that the compiler knows how far it is from one to the next."""
+    """Backwards, to leads[tile, step, value before the step, witness]: the probability of a candidate at the witness.
+    The steps of a tile are adjacent, so that their distance is known to the compiler."""
     columns = first[steps]
     for tile in range((columns + TILE - 1) // TILE):
         lo, hi = tile * TILE, min((tile + 1) * TILE, columns)
         here = ((tile + 1) * steps - 1) * FOUR * TILE
         for t in range(steps - 1, -1, -1):
             if first[t + 1] < hi:
-                lead_four(leads, here, max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4, table, base + 16 * t)
+                begin, end = max(first[t + 1] - lo, 0) // 4 * 4, (hi - lo + 3) // 4 * 4
+                step_four(leads, here, FOUR * TILE, table, base + 16 * t, 1, FOUR, begin, end)
             if lo <= first[t] < first[t + 1] and first[t] < hi:
                 for v in range(4):
                     leads[np.uint64(here + v * TILE + first[t] - lo)] = table[np.uint64(base + 16 * t + 4 * v + 3)]
@@ -121,16 +120,14 @@ def _lead(leads, first, steps, table, base):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def next_four(  # type: ignore[no-untyped-def]
-    result, last, there, inputs, since, witness, starts, ends, width, stride, table, base, leads, after
-):
-    """One more goal of a line, whose candidates are all accepted, as `first_four`. inputs[j, i], in lines that are
-    `width` apart, is the chance that the goals before it have held from step since[j] up to the step before witness[i];
-    since[0] is the beginning. Gives back `leads`, the array that `_lead` writes to."""
+def next_four(result, last, there, inputs, spans, table, base, leads, after):  # type: ignore[no-untyped-def]
+    """One more goal of a line, whose candidates are all accepted, as `first_four`. Returns `leads`, which `_lead`
+    writes and which may have grown."""
+    starts, ends, stride, since, witness, width = spans
     steps = ends[-1] + 1
     _marginals(after, table, base, steps)
-    # Witnesses before step t are those below first[t]. Of each, and at last of a step that is none, `came` has a column
-    # for each start that there is one step later: where they begin.
+    # Witnesses before step t are those below first[t]. `came` has a line for each witness, and one for steps without,
+    # with a column for each start up to the next step; `place` is where a line begins.
     first, place = np.empty(steps + 1, np.int64), np.empty(len(witness) + 1, np.int64)
     count, begun, size = 0, 0, 0
     for t in range(steps):
@@ -146,13 +143,13 @@ def next_four(  # type: ignore[no-untyped-def]
     if len(leads) < steps * tiles * FOUR * TILE:
         leads = np.empty(steps * tiles * FOUR * TILE, np.float64)
     _lead(leads, first, steps, table, base)
-    # By witness: what the chain has come to since its latest candidate before the interval, times the input; but for a
-    # candidate at the step before, which is told by the input itself and its weight. In its place: what comes of it.
+    # By witness: weight of each value since the latest candidate before the interval, times the input. Value 3, a
+    # candidate at the step before, follows from the input and its weight; its line holds the result instead.
     waits = np.zeros(tiles * FOUR * TILE, np.float64)
     for k in range(count):
         waits[np.uint64(k // TILE * FOUR * TILE + k % TILE)] = inputs[np.uint64(k)]
-    # By start: what it has come to since its latest candidate in the interval, if the sequence has held; but for a
-    # candidate at the step before, which `came` tells.
+    # By start: weight of each value since the latest candidate in the interval, if the sequence has held. A candidate
+    # at the step before is in `came`.
     held = np.zeros((len(starts) + TILE - 1) // TILE * FOUR * TILE, np.float64)
     came = np.zeros(size + len(starts) + 3, np.float64)
     begun, asked, j = 0, 0, 0
@@ -192,8 +189,8 @@ def next_four(  # type: ignore[no-untyped-def]
 
 @inlined
 def _wait(waits, leads, step, steps, lo, hi, table, base, weight, inputs, source):  # type: ignore[no-untyped-def]
-    """One step of what waits, in columns lo … hi - 1; in their last line the chance, for an interval that begins at it,
-    to come to a candidate at the witness, if the goals before have held by then."""
+    """Advance `waits` by one step, columns lo … hi - 1. The last line gets the probability, for an interval that begins
+    here, of a candidate at the witness when the goals before hold by then."""
     if hi <= lo:
         return
     a0, a1, a2, _ = row_of(table, base)
@@ -216,7 +213,7 @@ def _wait(waits, leads, step, steps, lo, hi, table, base, weight, inputs, source
 
 @inlined
 def _hold(held, columns, table, base, came, latest, now):  # type: ignore[no-untyped-def]
-    """One step of what has held, in the first columns; in their last line all of it."""
+    """Advance `held` by one step in the first columns; the last line gets the sum."""
     a0, a1, a2, _ = row_of(table, base)
     b0, b1, b2, _ = row_of(table, base + 4)
     c0, c1, c2, _ = row_of(table, base + 8)

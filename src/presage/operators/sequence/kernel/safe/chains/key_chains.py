@@ -1,29 +1,28 @@
-"""What goals of one source say of each chain, where the key tells which chain is read.
+"""Codes of the rows of one source, for goals whose key determines the chain that a line reads.
 
-What the goals say of a row is a code: two bits for each, that it is a candidate, and that it is accepted.
+A code has two bits for each goal: the row is a candidate, and it is accepted.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Ints
+from presage.arrays.jit import Bools, Floats, Ints, compiled, compiled_into, inlined
 from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, Facts
 from presage.operators.sequence.kernel.query import Goal, Sequence
-from presage.operators.sequence.kernel.safe.chains.letters import add_code, fill_letters, meant_by_rows
-from presage.operators.sequence.kernel.safe.chains.moves import rows_of
+from presage.operators.sequence.kernel.safe.chains.moves import MarkovRows, put_missing, put_moves, rows_of
 from presage.operators.sequence.kernel.safe.chains.tiles import FOUR
 from presage.operators.sequence.kernel.safe.goals import asked_at, compared
 from presage.operators.sequence.kernel.safe.joins import Bindings, Index
 
-MOST_GOALS = 3  # two bits each are less than a byte
-SPARSE = 4  # cells of all matrices for each row that there is, at most
-SMALL = 1 << 16  # cells that cost next to nothing
+MOST_GOALS = 3  # two bits each fit into a byte, with one code left
+SPARSE = 4  # at most so many cells of matrices for each row
+SMALL = 1 << 16  # cells whose cost is negligible
 
 
 class KeyChains:
-    """`possible`: what the goals say of a row depends on it alone, and if the source is a Markov one, tables can tell
-    it, and its moves: `table` and `says`, see `fill_letters`. `seen`: the codes that there are."""
+    """`possible`: the code of a row depends on the row alone and, for a Markov source, tables can hold it with the
+    transitions (`table` and `says`, see `fill_letters`). `seen`: the codes that occur."""
 
     def __init__(self, query: Sequence, facts: Facts, goals: tuple[Goal, ...], env: frozenset[str]) -> None:
         self.source = of = facts.sources[goals[0].source]
@@ -52,7 +51,7 @@ class KeyChains:
             )
         else:
             self.seen, self.leader = meant_by_rows(of.probability, self.code, of.chain, of.chains, len(goals))
-        # Goals that find the same values in the same chains are looked up once.
+        # Goals with the same values in the same chains share a lookup.
         self.read: list[tuple[list[str], Ints, list[Ints], Index]] = []
         self.place: list[int] = []
         for goal, known, leader in zip(rows, names, self.leader, strict=True):
@@ -65,7 +64,7 @@ class KeyChains:
                 self.read.append((own, chains, columns, Index(columns, len(chains))))
 
     def chains(self, bindings: Bindings) -> Ints | None:
-        """The chain that each line reads, -1 for none; None if there are several, or not all goals read it that read it
+        """The chain that each line reads, -1 for none; None if it reads several, or if some goals read it that skip it
         in other lines."""
         each: list[Ints] = []
         for names, chains, _, index in self.read:
@@ -85,7 +84,7 @@ class KeyChains:
 def _alike(
     read: tuple[list[str], Ints, list[Ints], Index], names: list[str], chains: Ints, columns: list[Ints]
 ) -> bool:
-    """Whether another goal compares the same variables and finds the same values in the same chains."""
+    """Whether another goal compares the same variables with the same values in the same chains."""
     return (
         read[0] == names
         and len(read[1]) == len(chains)
@@ -95,7 +94,135 @@ def _alike(
 
 
 def _key_names(query: Sequence, goal: Goal, env: frozenset[str]) -> frozenset[str] | None:
-    """The variables that a goal compares, if these are of the key alone and the same whenever it is asked."""
+    """The variables that a goal compares, if all are in the key and the same for every unfolding; else None."""
     early, late = compared(query, goal, env, False)
     again = compared(query, goal, env, True)[0] if goal.plus is not None else early
     return early if not late and again == early and all(goal.key_positions(name) for name in early) else None
+
+
+CODES = 64
+UNSAID = 255  # no code yet
+
+
+@compiled_into
+def add_code(code: np.ndarray, place: int, candidate: Bools, accepted: Bools) -> None:
+    """Add the bits of one goal to the codes of all rows."""
+    one, other = np.uint8(1 << 2 * place), np.uint8(2 << 2 * place)
+    for row in range(len(code)):
+        said = (one if candidate[row] else np.uint8(0)) | (other if candidate[row] & accepted[row] else np.uint8(0))
+        code[row] |= said
+
+
+@compiled
+def meant_by_rows(chance: Floats, code: np.ndarray, chain: Ints, chains: int, goals: int) -> tuple[Bools, Ints]:
+    """The codes of possible rows; leader[goal, chain]: a row that is a candidate, -1 without one."""
+    seen = np.zeros(CODES, np.bool_)
+    leader = np.full(goals * chains, -1, np.int64)
+    for row in range(len(code)):
+        if chance[row] > 0.0:
+            _meet(seen, leader, code[row], row, chain[row], chains, goals)
+    return seen, leader.reshape((goals, chains))
+
+
+@inlined
+def _meet(seen, leader, code, row, chain, chains, goals):  # type: ignore[no-untyped-def]
+    seen[np.uint64(code)] = True
+    for goal in range(goals):
+        at = np.uint64(goal * chains + chain)
+        if code >> (2 * goal) & 1 and leader[at] < 0:
+            leader[at] = row
+
+
+@compiled
+def chances_of_letters(
+    letters: int, letter_of: Ints, steps: int, chains: int, chain: Ints, step: Ints, chance: Floats, code: np.ndarray
+) -> Floats:
+    """Probabilities by chain, step and letter. The first letter is no candidate, or no event."""
+    found = np.zeros(chains * steps * letters, np.float64)
+    for row in range(len(code)):
+        letter = letter_of[np.uint64(code[row])]
+        if chance[row] > 0.0 and letter:
+            found[np.uint64((chain[row] * steps + step[row]) * letters + letter)] += chance[row]
+    for at in range(0, len(found), letters):
+        rest = 1.0
+        for letter in range(1, letters):
+            rest -= found[at + letter]
+        found[at] = max(rest, 0.0)
+    return found
+
+
+@compiled
+def letters_together(steps: int, chains: Ints, chances: Floats, others: Ints, more: Floats, unions: Ints) -> Floats:
+    """Probabilities by line, step and letter of two independent chains together: chains[line] (-1: none) with
+    chances[chain, step, letter], and others[line] with `more`."""
+    letters = len(unions)
+    found = np.zeros(len(chains) * steps * letters, np.float64)
+    for line in range(len(chains)):
+        one, other = chains[line], others[line]
+        for t in range(steps):
+            at = np.uint64((line * steps + t) * letters)
+            here, there = np.uint64((one * steps + t) * letters), np.uint64((other * steps + t) * letters)
+            for i in range(letters):
+                p = chances[here + np.uint64(i)] if one >= 0 else (1.0 if i == 0 else 0.0)
+                if p:
+                    for k in range(letters):
+                        q = more[there + np.uint64(k)] if other >= 0 else (1.0 if k == 0 else 0.0)
+                        found[at + np.uint64(unions[np.uint64(i), np.uint64(k)])] += p * q
+    return found
+
+
+@compiled
+def fill_letters(
+    size: int, steps: int, chains: int, goals: int, rows: MarkovRows, code: np.ndarray
+) -> tuple[Floats, np.ndarray, Bools, Ints, bool]:
+    """Probabilities (chains, steps, value before, value) of a Markov source, and codes (chains, steps, value); then as
+    `meant_by_rows`. Values are numbered from 1; 0 is no event, with the rest of the probability. False if tables are
+    not possible: rows of one value at a step have different codes, or rows of a chain and step are not adjacent."""
+    chain, step, prev, value, chance = rows
+    table, says = np.empty(chains * steps * size * size, np.float64), np.empty(chains * steps * size, np.uint8)
+    matrix = np.empty(size * size, np.float64)
+    says[:] = UNSAID
+    seen, leader = np.zeros(CODES, np.bool_), np.full(goals * chains, -1, np.int64)
+    met, there = np.zeros(chains, np.uint8), np.zeros(chains * steps, np.bool_)
+    seen[0] = True
+    possible = True
+    i, count = 0, 1
+    while i < len(chain):
+        own, t = chain[i], step[i]
+        # Guess: as many rows as before.
+        end = min(i + count, len(chain))
+        if chain[end - 1] != own or step[end - 1] != t:
+            end = i + 1
+        while end < len(chain) and chain[end] == own and step[end] == t:
+            end += 1
+        count = end - i
+        line = own * steps + t
+        possible &= not there[np.uint64(line)]
+        there[np.uint64(line)] = True
+        for cell in range(size * size):
+            matrix[np.uint64(cell)] = 0.0
+        said, together = np.uint64(line * size), np.uint8(0)
+        for k in range(i, end):
+            row = np.uint64(k)
+            p, before = chance[row], prev[row] + 1
+            if p > 0.0 and before < size:
+                w = np.uint64(value[row] + 1)
+                matrix[np.uint64(before * size) + w] += p
+                meant = code[row]
+                old = says[said + w]
+                possible &= (old == UNSAID) | (old == meant)
+                says[said + w] = meant
+                seen[np.uint64(meant)] = True
+                together |= meant
+        if together & ~met[np.uint64(own)]:
+            met[np.uint64(own)] |= together
+            for k in range(i, end):
+                if chance[k] > 0.0:
+                    _meet(seen, leader, code[k], k, own, chains, goals)
+        put_moves(table, line * size * size, matrix, size)
+        i = end
+    put_missing(table, 0, matrix, size, there)
+    for cell in range(len(says)):
+        if says[cell] == UNSAID:
+            says[cell] = 0
+    return table, says, seen, leader.reshape((goals, chains)), possible

@@ -1,7 +1,7 @@
-"""Tables of a Markov source's moves and a goal's candidates: one pass, nothing is sorted.
+"""Tables of a Markov source's transitions and of a goal's candidates, filled in one pass without sorting.
 
-For sources that have most of the rows that they could have. Rows come by step, and the table stands by chain: from one
-matrix to the next it is far, and nothing of it is at hand. So a matrix is made elsewhere and put down once.
+For sources that have most of the rows that they could have. Rows come by step while the table is by chain, so adjacent
+matrices are far apart in memory: each matrix is built in a buffer and written once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled_into, inlined
 from presage.operators.sequence.kernel.facts import ROUNDING, Source
 
 FOUR = (0, 0, 0, 0)
-PROBES = 64  # rows that tell which value is likely to be the candidate
+PROBES = 64  # rows sampled to guess which value is the candidate
 
 
 class MarkovRows(NamedTuple):
@@ -27,63 +27,65 @@ class MarkovRows(NamedTuple):
     chance: Floats
 
 
+class ReadRows(NamedTuple):
+    """What a goal reads. `first`: it is the first goal; variables[variable, row] are those compared that are not in the
+    key."""
+
+    candidate: Bools
+    accepted: Bools
+    first: bool
+    variables: Ints
+
+
 def rows_of(source: Source) -> MarkovRows:
     return MarkovRows(source.chain, source.step, source.prev, source.value, source.probability)
 
 
 @compiled_into
 def fill_moves(
-    table: Floats,
-    base: int,
-    size: int,
-    steps: int,
-    chains: int,
-    rows: MarkovRows,
-    candidate: Bools,
-    accepted: Bools,
-    first: bool,
-    variables: Ints,
+    table: Floats, base: int, size: int, steps: int, chains: int, rows: MarkovRows, reads: ReadRows
 ) -> tuple[Bools, Ints, int, Ints, Ints, Bools, bool]:
-    """Chances from table[base] on, (chains, steps, value before, value); what the goal reads, (chains, steps, value);
-    the steps at which it reads of any chain, but for step 0, and how many values it reads at all steps; the chains that
-    it reads, and a row of each; of all chains, whether it reads the last value whenever that comes, and no other.
-    Values are numbered from 1, in an order of our own that brings that about if it can be; 0 is no event: what is left
-    to 1. `first`: it is the first goal; variables[variable, row] are those that are compared and not of the key.
+    """Writes probabilities (chains, steps, value before, value) from table[base] on. Returns:
 
-    False if tables cannot say it: a candidate is turned down, a value at a step has rows that are read and others, or
-    not all that is read of a chain has the same values of variables (also where it cannot be).
+    - what the goal reads, (chains, steps, value);
+    - the steps except step 0 at which it reads some chain, and how many values it reads at all steps;
+    - the chains that it reads, and a row of each;
+    - by chain, whether it reads the last value at every step, and no other value;
+    - whether tables are possible. They are not if a candidate is turned down, if a value at a step has both rows that
+      are read and others, or if the rows that are read of a chain differ in their variables.
+
+    Values are numbered from 1 so that the candidate is the last one, if possible; 0 is no event, with the rest of the
+    probability.
     """
-    number = _numbers(size, rows.prev, rows.value, rows.chance, candidate, accepted, first)
+    number = _numbers(size, rows, reads)
     found: tuple[Bools, Ints, int, Ints, Ints, Bools, bool]
     if size == len(FOUR):
-        found = _filled(FOUR, table, base, size, steps, chains, rows, candidate, accepted, first, variables, number)
+        found = _filled(FOUR, table, base, size, steps, chains, rows, reads, number)
     else:
-        found = _filled((), table, base, size, steps, chains, rows, candidate, accepted, first, variables, number)
+        found = _filled((), table, base, size, steps, chains, rows, reads, number)
     return found
 
 
 @inlined
-def _filled(  # type: ignore[no-untyped-def]
-    known, table, base, count_of_values, steps, chains, rows, candidate, accepted, first, variables, number
-):
-    """As `fill_moves`. `known`: a tuple as long as there are values where the compiler shall unroll the loops over
-    them; () for any number."""
+def _filled(known, table, base, count_of_values, steps, chains, rows, reads_of, number):  # type: ignore[no-untyped-def]
+    """As `fill_moves`. `known`: a tuple with one entry for each value, so that the compiler unrolls the loops over
+    values; () for any number."""
     size = len(known) if len(known) else count_of_values
     chain, step, prev, value, chance = rows
+    candidate, accepted, first, variables = reads_of
     hit = np.zeros(chains * steps * size, np.bool_)
     some = np.zeros(steps * size, np.bool_)
     leader = np.full(chains, -1, np.int64)
     alone = np.ones(chains, np.bool_)
     there = np.zeros(chains * steps, np.bool_)
     matrix = np.empty(size * size, np.float64)
-    # Of the rows of one chain and step: values that some row reads, and those that some row does not; as bits as long
-    # as these suffice.
+    # Of one chain and step: values with a row that is read, and values with a row that is not. Bits if `known`.
     told = np.zeros(2 * size, np.bool_)
     possible = True
     i, count = 0, 1
     while i < len(chain):
         own, t = chain[i], step[i]
-        # Mostly there are as many as there were before.
+        # Guess: as many rows as before.
         end = min(i + count, len(chain))
         if chain[end - 1] != own or step[end - 1] != t:
             end = i + 1
@@ -105,7 +107,7 @@ def _filled(  # type: ignore[no-untyped-def]
                 reads = candidate[row] & (accepted[row] | (not first))
                 if not len(known):
                     told[np.uint64(w if reads else size + w)] = True
-                # Bits instead of branches, which would be mispredicted.
+                # Bits, because branches would be mispredicted.
                 bit = np.int64(reads) << w
                 reading |= bit
                 passing |= bit ^ (1 << w)
@@ -142,7 +144,7 @@ def _filled(  # type: ignore[no-untyped-def]
 
 @inlined
 def put_moves(table, at, matrix, size):  # type: ignore[no-untyped-def]
-    """To table[at]. What is left to 1 after each value is the chance of no event."""
+    """Write a matrix to table[at]. No event gets the rest of the probability."""
     for v in range(size):
         here = np.uint64(v * size)
         rest = 1.0
@@ -155,7 +157,7 @@ def put_moves(table, at, matrix, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def put_missing(table, base, matrix, size, there):  # type: ignore[no-untyped-def]
-    """Steps of chains that have no rows: no event, whatever was before."""
+    """Fill steps of chains without rows: no event, whatever the value before."""
     matrix[:] = 0.0
     for line in range(len(there)):
         if not there[line]:
@@ -163,8 +165,10 @@ def put_missing(table, base, matrix, size, there):  # type: ignore[no-untyped-de
 
 
 @inlined
-def _numbers(size, prev, value, chance, candidate, accepted, first):  # type: ignore[no-untyped-def]
-    """The number of each value, by value + 1: the one that seems to be read most when it comes is the last."""
+def _numbers(size, rows, reads_of):  # type: ignore[no-untyped-def]
+    """The number of each value, by value + 1: the value that is read most often in a sample of rows is the last."""
+    _, _, prev, value, chance = rows
+    candidate, accepted, first, _ = reads_of
     read = np.zeros(size, np.int64)
     for i in range(0, len(value), len(value) // PROBES + 1):
         if chance[i] > 0.0 and prev[i] + 1 < size:

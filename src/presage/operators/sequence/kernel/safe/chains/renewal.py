@@ -1,8 +1,8 @@
-"""Loops over goals that read one Markov chain each: chances of intervals, no joint values (paper, Eq. 3).
+"""Loops over goals that read one Markov chain each, without joint values (paper, Eq. 3).
 
-Once the later chain has a candidate, all that waited for it is gone. So a sequence has held during an interval if the
-goals before the last have, from the last goal's latest candidate before the interval up to its latest one in it: the
-chains are independent, and each goes its own way. Values are numbered from 0, no event; there are at least four.
+A candidate of the later chain ends all waits for it. So a sequence holds during an interval if the goals before the
+last one hold from the last goal's latest candidate before the interval up to its latest candidate in it. The chains are
+independent, so each is run by itself. Value 0 is no event; there are at least four values.
 """
 
 from __future__ import annotations
@@ -12,31 +12,24 @@ from typing import NamedTuple
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
-from presage.operators.sequence.kernel.safe.chains.four import first_four, lead_four, next_four
+from presage.operators.sequence.kernel.safe.chain_rows import Intervals
+from presage.operators.sequence.kernel.safe.chains.four import GoalIntervals, first_four, next_four
 from presage.operators.sequence.kernel.safe.chains.tiles import (
     FOUR,
     TILE,
+    ChainMoves,
     cells_of,
     fours,
     no_candidates,
+    step_four,
     step_on,
     times,
     whole_fours,
 )
 
 
-class ChainMoves(NamedTuple):
-    """One chain: matrices [step, value before, value] from table[base] on; hit[hits + step, value]: candidates."""
-
-    table: Floats
-    base: int
-    hit: Bools
-    hits: int
-    size: int
-
-
 class Scratch(NamedTuple):
-    """Memory of a step, by value: whether it is no candidate, its weight; and a tile for each."""
+    """Scratch memory of a step, by value: 1 if it is no candidate, its weight, and a tile."""
 
     keep: Floats
     weights: Floats
@@ -44,9 +37,9 @@ class Scratch(NamedTuple):
 
 
 class GoalTables(NamedTuple):
-    """By goal: `sizes`, how many values, with no event; where its matrices table[chain, step, value before, value] and
-    its candidates hit[chain, step, value] begin; from witness_first[goal] on: its steps with candidates but for step
-    0."""
+    """By goal: `sizes`, the number of values including no event; where its matrices table[chain, step, value before,
+    value] and its candidates hit[chain, step, value] begin; its steps with candidates except step 0, from
+    witness_first[goal] on."""
 
     sizes: Ints
     bases: Ints
@@ -58,14 +51,14 @@ class GoalTables(NamedTuple):
 
 
 @inlined
-def _first(result, last, starts, ends, stride, moves, alone, scratch):  # type: ignore[no-untyped-def]
-    """The first goal of a line: the chance of a candidate during each interval, to result[end, start] if that is
-    `last` of all, else to result[start, end], whose lines are `stride` apart; only of those that do not end before they
-    start.
+def _first(result, last, spans, moves, alone, scratch):  # type: ignore[no-untyped-def]
+    """The first goal of a line: the probability of a candidate during each interval, to result[end, start] if it is the
+    `last` goal, else to result[start, end]. Intervals that end before they start are left out.
 
-    Once there was one, what the chain does makes no difference: all of it goes to one place. If the last value is the
-    candidate `alone`, it needs no other.
+    After a candidate the chain makes no difference: its weight goes to one more value, `held`. If the last value is the
+    only candidate (`alone`), that value serves as `held`.
     """
+    starts, ends, stride, _, _, _ = spans
     table, base, hit, hits, size = moves
     keep, weights, buffer = scratch
     steps = ends[-1] + 1
@@ -89,7 +82,7 @@ def _first(result, last, starts, ends, stride, moves, alone, scratch):  # type: 
         for w in range(wide):
             m[np.uint64(held * wide + w)] = 0.0
         m[np.uint64(held * wide + held)] = 1.0
-        times(x, buffer, 0, begun, wide, m, 0, wide, 1)
+        times(x, buffer, 0, begun, wide, m)
         step_on(weights, table, at, size, buffer)
         while begun < len(starts) and starts[begun] == t:
             to = begun // TILE * wide * TILE + begun % TILE
@@ -115,8 +108,8 @@ def _first(result, last, starts, ends, stride, moves, alone, scratch):  # type: 
 
 @inlined
 def _ways(witness, hit, hits, steps, size, way_witness, way_value, first):  # type: ignore[no-untyped-def]
-    """A way leads to one candidate: the number of its witness and its value. Those to steps before t are the ways below
-    first[t]."""
+    """A way leads to one candidate: the number of its witness and its value. Ways below first[t] lead to steps before
+    t."""
     ways, known = 0, 0
     for t in range(steps):
         first[t] = ways
@@ -132,8 +125,8 @@ def _ways(witness, hit, hits, steps, size, way_witness, way_value, first):  # ty
 
 @inlined
 def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no-untyped-def]
-    """Backwards, to leads[tile, step, value before the step, way]: the chance that the chain comes to the way's
-    candidate. A tile has its steps together, so that the compiler knows how far it is from one to the next."""
+    """Backwards, to leads[tile, step, value before the step, way]: the probability that the chain comes to the way's
+    candidate. The steps of a tile are adjacent, so that their distance is known to the compiler."""
     ways = first[steps]
     far = size * TILE
     for tile in range((ways + TILE - 1) // TILE):
@@ -145,8 +138,8 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
             if first[t + 1] >= hi:
                 for i in range(far):
                     leads[np.uint64(here + i)] = 0.0
-            elif size == 4:
-                lead_four(leads, here, begin, end, table, at)
+            elif size == FOUR:
+                step_four(leads, here, FOUR * TILE, table, at, 1, FOUR, begin, end)
             else:
                 for v in range(size):
                     to = here + v * TILE
@@ -164,19 +157,17 @@ def _lead(leads, first, way_value, steps, table, base, size):  # type: ignore[no
 
 
 @inlined
-def one_more_goal(  # type: ignore[no-untyped-def]
-    result, last, inputs, since, witness, starts, ends, width, stride, moves, leads, scratch
-):
-    """One more goal of a line, whose candidates are all accepted, as `_first`. inputs[j, i], in lines that are `width`
-    apart, is the chance that the goals before it have held from step since[j] up to the step before witness[i];
-    since[0] is the beginning. Gives back `leads`, the array that `_lead` writes to."""
+def _next(result, last, inputs, spans, moves, leads, scratch):  # type: ignore[no-untyped-def]
+    """One more goal of a line, whose candidates are all accepted, as `_first`. Returns `leads`, which `_lead` writes
+    and which may have grown."""
+    starts, ends, stride, since, witness, width = spans
     table, base, hit, hits, size = moves
     keep, weights, buffer = scratch
     steps = ends[-1] + 1
     way_witness, way_value = np.empty(len(witness) * size, np.int64), np.empty(len(witness) * size, np.int64)
     first = np.empty(steps + 1, np.int64)
     ways = _ways(witness, hit, hits, steps, size, way_witness, way_value, first)
-    # Lines of a power of two would all want the same places of the processor's cache.
+    # Not a power of two: such lines would compete for the same places of the processor's cache.
     cells, wide = cells_of(ways, size), cells_of(ways, 1) + 8
     one_each = True
     for k in range(ways):
@@ -185,13 +176,13 @@ def one_more_goal(  # type: ignore[no-untyped-def]
         leads = np.empty(steps * cells, np.float64)
     _lead(leads, first, way_value, steps, table, base, size)
     m = np.empty(size * size, np.float64)
-    # By way: what the chain has come to since its latest candidate before the interval, times the input.
+    # By way: weight of each value since the latest candidate before the interval, times the input.
     waits = np.zeros(cells, np.float64)
     for k in range(ways):
         waits[k // TILE * size * TILE + k % TILE] = inputs[way_witness[k]]
     weights[:size] = 0.0
     weights[0] = 1.0
-    # By start: what it has come to since its latest candidate in the interval, if the sequence has held.
+    # By start: weight of each value since the latest candidate in the interval, if the sequence has held.
     held = np.zeros(cells_of(len(starts), size), np.float64)
     came = np.empty(len(starts) * wide, np.float64)
     begun, asked, j = 0, 0, 0
@@ -204,7 +195,7 @@ def one_more_goal(  # type: ignore[no-untyped-def]
         for v in range(size):
             for w in range(size):
                 m[np.uint64(v * size + w)] = keep[w] * table[np.uint64(at + v * size + w)]
-        times(held, buffer, 0, begun, size, m, 0, size, 1)
+        times(held, buffer, 0, begun, size, m)
         for k in range(first[t], first[t + 1]):
             for tile in range((begun + TILE - 1) // TILE):
                 to, old = (tile * size + way_value[k]) * TILE, tile * TILE * wide + k
@@ -213,7 +204,7 @@ def one_more_goal(  # type: ignore[no-untyped-def]
         while asked < len(ends) and ends[asked] == t:
             _sum(result, last, asked, len(starts), stride, held, begun, size, buffer)
             asked += 1
-        times(waits, buffer, first[t + 1], ways, size, m, 0, size, 1)
+        times(waits, buffer, first[t + 1], ways, size, m)
         step_on(weights, table, at, size, buffer)
         if j < len(since) and since[j] == t:
             for w in range(size):
@@ -225,7 +216,7 @@ def one_more_goal(  # type: ignore[no-untyped-def]
 
 @inlined
 def _renew(waits, value, lo, hi, size, weight, inputs, way_witness, here, one_each):  # type: ignore[no-untyped-def]
-    """A candidate of this value: from now on the input counts from here."""
+    """A candidate of this value: from now on the input counts from this step."""
     if hi <= lo:
         return
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
@@ -242,8 +233,7 @@ def _renew(waits, value, lo, hi, size, weight, inputs, way_witness, here, one_ea
 
 @inlined
 def _meet(came, to, waits, leads, step, steps, lo, hi, size):  # type: ignore[no-untyped-def]
-    """One start, to came[to + way]: the chance to come by each way to its candidate, if the goals before have held by
-    then."""
+    """One start, to came[to + way]: the probability of each way's candidate when the goals before hold by then."""
     if hi <= lo:
         return
     for tile in range(lo // TILE, (hi - 1) // TILE + 1):
@@ -259,7 +249,7 @@ def _meet(came, to, waits, leads, step, steps, lo, hi, size):  # type: ignore[no
 
 @inlined
 def _sum(result, last, asked, starts, stride, held, columns, size, buffer):  # type: ignore[no-untyped-def]
-    """One end: over all values."""
+    """Sum over all values, for one end."""
     for tile in range((columns + TILE - 1) // TILE):
         base, some = tile * size * TILE, min(columns - tile * TILE, TILE)
         for s in range(some):
@@ -278,31 +268,24 @@ def _sum(result, last, asked, starts, stride, held, columns, size, buffer):  # t
 
 
 @compiled
-def renewal_spans(
-    starts: Ints, ends: Ints, owner: Ints, owners: int, steps: int, tables: GoalTables, chains: Ints, alone: Bools
-) -> Floats:
-    """(owners, ends, starts): the chance that at least one of an owner's lines has held. O(steps · (starts + ends ·
+def renewal_spans(spans: Intervals, steps: int, tables: GoalTables, chains: Ints, alone: Bools) -> Floats:
+    """(owners, ends, starts): the probability that at least one line of an owner holds. O(steps · (starts + ends ·
     values) · values²) for a goal of a line.
 
-    chains[goal, line] is -1 where the line has no candidate; alone[goal, line]: the chain's last value is a candidate
-    whenever it comes, and no other is.
+    chains[goal, line] is -1 where the line has no candidate; alone[goal, line]: the chain's last value is always a
+    candidate, and no other value is.
     """
+    starts, ends, owner, owners = spans
     sizes, bases, table, hit_bases, hit, witness, witness_first = tables
-    # Some columns beside those that are wanted are written to, too.
+    # Eight cells more: loops round columns up.
     out = np.zeros(owners * len(ends) * len(starts) + 8, np.float64)
     goals = len(sizes)
-    # Lines of whole fours, as some are written beside those that are wanted.
     most, longest = len(starts) * len(ends), max(len(starts), len(ends))
     for goal in range(1, goals):
         count = witness_first[goal + 1] - witness_first[goal]
         if count == 0:
             return np.zeros((owners, len(ends), len(starts)), np.float64)
         most, longest = max(most, (count + 1) * whole_fours(count)), max(longest, count + 1)
-    # What is asked of the goals before: from step 0, or any witness, up to the step before a witness.
-    since = np.zeros(len(witness) + goals, np.int64)
-    for goal in range(goals):
-        lo, hi = witness_first[goal], witness_first[goal + 1]
-        since[lo + goal + 1 : hi + goal + 1] = witness[lo:hi]
     if not len(starts) or not len(ends):
         return np.zeros((owners, len(ends), len(starts)), np.float64)
     inputs, result = np.zeros(most + 8, np.float64), np.zeros(most + 8, np.float64)
@@ -314,63 +297,26 @@ def renewal_spans(
         np.empty((sizes.max() + 1) * TILE, np.float64),
     )
     after = np.empty(steps * FOUR, np.float64)
+    since = _since(witness, witness_first)
     for line in range(len(owner)):
-        there = True
-        for goal in range(goals):
-            there = there and chains[goal, line] >= 0
-        if not there:
+        if (chains[:, line] < 0).any():
             continue
+        here = owner[line] * len(ends) * len(starts)
         for goal in range(goals):
-            size = sizes[goal]
+            size, last, one = sizes[goal], goal == goals - 1, alone[goal, line]
             base = bases[goal] + chains[goal, line] * steps * size * size
-            hits = hit_bases[goal] + chains[goal, line] * steps * size
-            own_starts, own_ends = starts, ends
-            if goal < goals - 1:
-                own_starts = since[witness_first[goal + 1] + goal + 1 : witness_first[goal + 2] + goal + 2]
-                own_ends = witness[witness_first[goal + 1] : witness_first[goal + 2]] - 1
-            last, one = goal == goals - 1, alone[goal, line]
-            own_since = since[witness_first[goal] + goal : witness_first[goal + 1] + goal + 1]
-            own_witness = witness[witness_first[goal] : witness_first[goal + 1]]
-            width, stride = whole_fours(len(own_witness)), whole_fours(len(own_ends))
-            here = owner[line] * len(ends) * len(starts)
-            if one and size == FOUR and goal == 0:
-                first_four(out if last else result, last, here, own_starts, own_ends, stride, table, base, after, row)
-            elif one and size == FOUR:
-                leads = next_four(
-                    out if last else result,
-                    last,
-                    here,
-                    inputs,
-                    own_since,
-                    own_witness,
-                    own_starts,
-                    own_ends,
-                    width,
-                    stride,
-                    table,
-                    base,
-                    leads,
-                    after,
-                )
+            moves = ChainMoves(table, base, hit, hit_bases[goal] + chains[goal, line] * steps * size, size)
+            own = _goal_intervals(goal, starts, ends, since, witness, witness_first)
+            if one and size == FOUR:
+                to = out if last else result
+                if goal == 0:
+                    first_four(to, last, here, own, table, base, after, row)
+                else:
+                    leads = next_four(to, last, here, inputs, own, table, base, leads, after)
             elif goal == 0:
-                _first(
-                    result, last, own_starts, own_ends, stride, ChainMoves(table, base, hit, hits, size), one, scratch
-                )
+                _first(result, last, own, moves, one, scratch)
             else:
-                leads = one_more_goal(
-                    result,
-                    last,
-                    inputs,
-                    own_since,
-                    own_witness,
-                    own_starts,
-                    own_ends,
-                    width,
-                    stride,
-                    ChainMoves(table, base, hit, hits, size),
-                    leads,
-                    scratch,
-                )
+                leads = _next(result, last, inputs, own, moves, leads, scratch)
             if last and not (one and size == FOUR):
                 _unite(out, here, result, starts, ends)
             inputs, result = result, inputs
@@ -378,8 +324,32 @@ def renewal_spans(
 
 
 @inlined
+def _since(witness, witness_first):  # type: ignore[no-untyped-def]
+    """By goal: step 0, then its witnesses. The goals before it are evaluated from each of them."""
+    goals = len(witness_first) - 1
+    since = np.zeros(len(witness) + goals, np.int64)
+    for goal in range(goals):
+        lo, hi = witness_first[goal], witness_first[goal + 1]
+        since[lo + goal + 1 : hi + goal + 1] = witness[lo:hi]
+    return since
+
+
+@inlined
+def _goal_intervals(goal, starts, ends, since, witness, witness_first):  # type: ignore[no-untyped-def]
+    """A goal but the last is evaluated from step 0 or a witness of the next goal up to the step before a witness."""
+    lo, hi = witness_first[goal], witness_first[goal + 1]
+    if goal + 2 < len(witness_first):
+        starts = since[hi + goal + 1 : witness_first[goal + 2] + goal + 2]
+        ends = witness[hi : witness_first[goal + 2]] - 1
+    own = witness[lo:hi]
+    return GoalIntervals(
+        starts, ends, whole_fours(len(ends)), since[lo + goal : hi + goal + 1], own, whole_fours(len(own))
+    )
+
+
+@inlined
 def _unite(out, here, chances, starts, ends):  # type: ignore[no-untyped-def]
-    """To out[here + end, start]: the chance that a line or those before it have held."""
+    """Unite out[here + end, start] with the probabilities of one more line."""
     begun, i = 0, 0
     for e in range(len(ends)):
         while begun < len(starts) and starts[begun] <= ends[e]:

@@ -1,8 +1,8 @@
 """The backward step of one chain and an automaton of two states, as one loop.
 
-For chains of up to three values of which one leads on from the first state, and any event finds the sequence from the
-second. There only no event is waited through, and what the value that leads on comes to is known from the second state:
-of eight lines, by state and value, five are ever read. The others are not made.
+For chains of up to three values of which one leads from the first state to the second, where any event finds the
+sequence. In the second state only no event continues the wait, and the leading value of the first state continues in
+the second: of eight lines, by state and value, only five are read, and only these are computed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from presage.operators.sequence.kernel.safe.chains.tiles import (
     whole_eights,
 )
 
-STAYS, LEADS, NEITHER = np.uint8(1), np.uint8(2), np.uint8(4)  # what a code means to the first state
+STAYS, LEADS, NEITHER = np.uint8(1), np.uint8(2), np.uint8(4)  # the effect of a code in the first state
 ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 @inlined
 def roles_of(size, follow, moves):  # type: ignore[no-untyped-def]
-    """By code, see above; none at all if there are not two states, or a chain has other values. `follow` and `moves` as
-    in `markov_backward`."""
+    """STAYS, LEADS or NEITHER by code; empty if there are not two states, or more than three values. `follow` and
+    `moves` as in `ClassAutomaton`."""
     roles = np.zeros(moves.shape[1], np.uint8)
     if size != FOUR or len(follow) != 2 or len(moves) != 2 or moves[0, 0] != 0 or moves[1, 0] != 1:
         return roles[:0]
@@ -40,9 +40,8 @@ def roles_of(size, follow, moves):  # type: ignore[no-untyped-def]
 
 @inlined
 def push_two(steps, table, base, says, said, follow, roles, comes):  # type: ignore[no-untyped-def]
-    """One chain from the first step on, to comes[step, state, value]: all that comes to the value from a state. The
-    value that leads on, 0 if there is not one alone or any of them is neither. What a value means where it cannot be
-    makes no difference."""
+    """Run one chain forward; comes[step, state, value] is what reaches a value from a state. Returns the leading value,
+    0 if there is not exactly one or a value is NEITHER. Codes of impossible values are ignored."""
     a0, a1, a2, a3 = 1.0, 0.0, 0.0, 0.0
     b0, b1, b2, b3 = 0.0, 0.0, 0.0, 0.0
     one, two, three = np.uint8(0), np.uint8(0), np.uint8(0)
@@ -88,18 +87,17 @@ def _put(to, at, row):  # type: ignore[no-untyped-def]
 
 @inlined_always
 def _shared(p, q, follow, code):  # type: ignore[no-untyped-def]
-    """What comes from two states to each of them."""
+    """Distribute the mass of two states after a code."""
     on, back = follow[np.uint64(0), code] != 0, follow[ONE, code] == 0
     return (0.0 if on else p) + (q if back else 0.0), (p if on else 0.0) + (0.0 if back else q)
 
 
 @inlined
 def back_two(out, own, starts, ends, table, base, leads, comes, x):  # type: ignore[no-untyped-def]
-    """As `_back` for the chain of a line, which `push_two` has found to have one value that leads on. Lines are: no
-    event in the first state, the value that leads on in the second, the other two in the first, no event in the
-    second."""
+    """As `_back`, for a chain with one leading value. Lines are: no event in the first state, the leading value in the
+    second, the other two values in the first, no event in the second."""
     other, last = 1 if leads == 2 else 2, 1 if leads == 3 else 3
-    wide = whole_eights(len(ends))
+    wide, unused = whole_eights(len(ends)), np.zeros(TILE, np.float64)
     for first in range(0, len(ends), TILE):
         high = min(first + TILE, len(ends))
         lo, s, end = high, len(starts) - 1, whole_eights(high - first)
@@ -111,22 +109,21 @@ def back_two(out, own, starts, ends, table, base, leads, comes, x):  # type: ign
             while s >= 0 and starts[s] > t:
                 s -= 1
             begin, at, arrived = (lo - first) // 8 * 8, base + t * FOUR * FOUR, t * 2 * FOUR
-            if s >= 0 and starts[s] == t:
-                to = (own * len(starts) + s) * wide + first
-                _back_telling(x, begin, end, table, at, leads, other, last, comes, arrived, out, to)
-            else:
-                _back_silent(x, begin, end, table, at, leads, other, last)
+            # Mostly an interval begins at each step; elsewhere the result is discarded.
+            begins = s >= 0 and starts[s] == t
+            to, where = (out, (own * len(starts) + s) * wide + first) if begins else (unused, 0)
+            _back_step(x, begin, end, table, at, leads, other, last, comes, arrived, to, where)
 
 
 @inlined_always
 def _row(table, at, leads, other, last):  # type: ignore[no-untyped-def]
-    """Four chances in the order of the lines."""
+    """Four entries in the order of the lines."""
     return table[np.uint64(at)], table[np.uint64(at + leads)], table[np.uint64(at + other)], table[np.uint64(at + last)]
 
 
 @inlined_always
-def _back_telling(x, begin, end, table, at, leads, other, last, comes, arrived, out, to):  # type: ignore[no-untyped-def]
-    """A step back, and what comes of an interval that begins there: the chance that this or what is there has held."""
+def _back_step(x, begin, end, table, at, leads, other, last, comes, arrived, out, to):  # type: ignore[no-untyped-def]
+    """A step back; the result of an interval that begins there is united with out[to]."""
     a0, a1, a2, a3 = _row(table, at, leads, other, last)
     b0, b1, b2, b3 = _row(table, at + leads * FOUR, leads, other, last)
     c0, c1, c2, c3 = _row(table, at + other * FOUR, leads, other, last)
@@ -143,21 +140,3 @@ def _back_telling(x, begin, end, table, at, leads, other, last, comes, arrived, 
         x[i + THREE_TILES] = (x0 * d0 + x1 * d1) + (x2 * d2 + x3 * d3)
         x[i + FOUR_TILES] = y * a0 + a
         out[k] += ((x0 * p0 + x1 * p1) + (x2 * p2 + x3 * p3) + (y * q + sure)) * (1.0 - out[k])
-
-
-@inlined
-def _back_silent(x, begin, end, table, at, leads, other, last):  # type: ignore[no-untyped-def]
-    """The same where no interval begins."""
-    a0, a1, a2, a3 = _row(table, at, leads, other, last)
-    b0, b1, b2, b3 = _row(table, at + leads * FOUR, leads, other, last)
-    c0, c1, c2, c3 = _row(table, at + other * FOUR, leads, other, last)
-    d0, d1, d2, d3 = _row(table, at + last * FOUR, leads, other, last)
-    a, b = a1 + (a2 + a3), b1 + (b2 + b3)
-    for column in range(begin, end):
-        i = np.uint64(column)
-        x0, x1, x2, x3, y = x[i], x[i + ONE_TILE], x[i + TWO_TILES], x[i + THREE_TILES], x[i + FOUR_TILES]
-        x[i] = (x0 * a0 + x1 * a1) + (x2 * a2 + x3 * a3)
-        x[i + ONE_TILE] = y * b0 + b
-        x[i + TWO_TILES] = (x0 * c0 + x1 * c1) + (x2 * c2 + x3 * c3)
-        x[i + THREE_TILES] = (x0 * d0 + x1 * d1) + (x2 * d2 + x3 * d3)
-        x[i + FOUR_TILES] = y * a0 + a

@@ -1,23 +1,35 @@
 """Loops of one more goal over independent chains (paper, Eq. 3).
 
-The input must hold after the latest step that ended all waits for the goal, and strictly before the goal's event.
-`resets` are the steps that may end waits, `hits` those (but for step 0) that may have an accepted candidate;
-`inputs[i, h, 0]` is the input's chance during [0, hits[h] - 1], `inputs[i, h, j + 1]` that during
-[resets[j], hits[h] - 1]. Line lines[i] of the bindings follows line which[i] of the inputs.
+The plan below the goal must hold after the latest step that ended all waits for the goal, and strictly before the
+goal's event.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, compiled_in_place
 
 
+class FollowInput(NamedTuple):
+    """The results of the plan below a goal. `resets` are the steps that may end waits, `hits` those except step 0 that
+    may have an accepted candidate. chances[i, h, 0] is the probability of the plan during [0, hits[h] - 1],
+    chances[i, h, j + 1] during [resets[j], hits[h] - 1]. Line lines[i] of the bindings follows input which[i]."""
+
+    resets: Ints
+    hits: Ints
+    chances: Floats
+    lines: Ints
+    which: Ints
+
+
 @compiled
 def step_chances(
     lines: int, steps: int, start: Ints, step: Ints, chain: Ints, chance: Floats, accepted: Ints
 ) -> tuple[Floats, Floats]:
-    """For each line and step: some candidate is accepted; there are candidates, and none is accepted."""
+    """By line and step: the probability that a candidate is accepted, and that there are candidates but none is."""
     good = np.zeros((lines, steps), np.float64)
     bad = np.zeros((lines, steps), np.float64)
     for line in range(lines):
@@ -32,7 +44,7 @@ def step_chances(
                     else:
                         no += chance[at]
                     at += 1
-                # Sums of products of chances alone, so that what cannot be is exactly 0.
+                # No differences of sums: what is impossible must be exactly 0.
                 refused = refused * max(1.0 - yes, 0.0) + none * no
                 none *= max(1.0 - yes - no, 0.0)
                 good[line, t] += unlike * yes
@@ -42,10 +54,9 @@ def step_chances(
 
 
 @compiled
-def follow_points(
-    reset: Floats, good: Floats, resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints
-) -> Floats:
-    """(lines, hits): the chance at each step. O(resets · hits) for a line."""
+def follow_points(reset: Floats, good: Floats, below: FollowInput) -> Floats:
+    """(lines, hits): the probability at each step. O(resets · hits) for a line."""
+    resets, hits, inputs, lines, which = below
     out = np.zeros((len(lines), len(hits)), np.float64)
     for i in range(len(lines)):
         line, own = lines[i], which[i]
@@ -64,14 +75,14 @@ def follow_points(
 
 
 @compiled
-def follow_spans(
-    candidate: Floats, resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints
-) -> Floats:
-    """(lines, ends, starts): the chance during intervals, if every candidate is accepted. O(starts · hits) for a line.
+def follow_spans(candidate: Floats, below: FollowInput, starts: Ints, ends: Ints) -> Floats:
+    """(lines, ends, starts): the probability during intervals, if every candidate is accepted. O(starts · hits) for a
+    line.
 
-    With the latest candidate before the interval and the latest one in it, the input must hold from the one up to the
-    other. `before[h]` is the mean of the input's chance over the former, for the interval that begins at the start.
+    The plan below must hold from the latest candidate before the interval up to the latest one in it. `before[h]` is
+    its probability up to hit h, averaged over the former, for an interval that begins at the start.
     """
+    resets, hits, inputs, lines, which = below
     out = np.zeros((len(lines), len(ends), len(starts)), np.float64)
     for i in range(len(lines)):
         line, own = lines[i], which[i]
@@ -97,7 +108,7 @@ def follow_spans(
 
 @compiled_in_place
 def add_some(out: Floats, chances: Floats, owner: Ints) -> None:
-    """Of (owners, cells): the chance that an owner's independent lines so far, or these, hold."""
+    """Unite out (owners, cells) with independent lines of its owners."""
     for line in range(len(owner)):
         own = owner[line]
         for i in range(chances.shape[1]):

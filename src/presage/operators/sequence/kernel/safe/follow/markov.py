@@ -1,19 +1,22 @@
-"""Loops of one more goal over any Markov chains (arguments: see `independent`).
+"""Loops of one more goal over Markov chains: over any chains, and over one chain for each line given as tables.
 
-The chains of a goal are independent of each other, but a chain remembers: what it did at the latest step that ended all
-waits tells what it does at the goal's event. Rows have bits: RESET ends all waits, ACCEPTED goes on.
+The chains of a goal are independent of each other, but a chain has memory: its event at the goal depends on its event
+at the latest step that ended all waits. Bits of rows: RESET ends all waits, ACCEPTED continues the match.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from presage.arrays.jit import Floats, Ints, compiled, inlined
+from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
 from presage.operators.sequence.kernel.facts import ROUNDING
 from presage.operators.sequence.kernel.safe.chain_rows import Chains
+from presage.operators.sequence.kernel.safe.chains.backward import ChainTables
+from presage.operators.sequence.kernel.safe.chains.tiles import TILE, cells_of, step_on, times
+from presage.operators.sequence.kernel.safe.follow.independent import FollowInput
 
 RESET, ACCEPTED = 1, 2
-SIDE_BY_SIDE = 64  # starts of intervals
+SIDE_BY_SIDE = 64  # starts of intervals that are evaluated together
 
 
 @inlined
@@ -30,7 +33,7 @@ def _row_ranges(item: int, steps: int, first: Ints, step: Ints) -> Ints:
 
 @inlined
 def _uncovered(rows: Ints, size: int, prev: Ints, chance: Floats) -> Floats:
-    """By step: the chance of no event after each value."""
+    """By step: the probability of no event after each value."""
     rest = np.ones((len(rows) - 1, size), np.float64)
     for t in range(len(rows) - 1):
         for k in range(rows[t], rows[t + 1]):
@@ -43,7 +46,7 @@ def _uncovered(rows: Ints, size: int, prev: Ints, chance: Floats) -> Floats:
 
 @inlined
 def _moved(weight: Floats, after: Floats, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
-    """To `after`: weights of values one step on, over rows that do (1) or do not (0) end waits, or over all (2)."""
+    """To `after`: weights of values one step later, over rows that end waits (1), that do not (0), or all (2)."""
     for v in range(len(weight)):
         after[v] = 0.0
     if resetting != 1:
@@ -55,13 +58,14 @@ def _moved(weight: Floats, after: Floats, lo, hi, rest, prev, value, chance, bit
 
 
 @compiled
-def markov_points(resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, markov: Chains) -> Floats:
-    """(lines, hits): the chance at each step, over any number of chains. O(resets · steps · rows of a step).
+def markov_points(below: FollowInput, markov: Chains) -> Floats:
+    """(lines, hits): the probability at each step, over any number of chains. O(resets · steps · rows of a step).
 
-    For a reset and a hit each chain has four weights: whether it did anything at the reset, and at the hit, with no
-    reset between them. Chains are independent, so the weights of all of them are those of the unions. All resets go
-    along side by side: column 0 is no reset at all before the hit, column j + 1 the reset j.
+    For a reset and a hit each chain has four weights: whether it had an event at the reset and at the hit, with no
+    reset between them. Chains are independent, so their weights combine as unions. All resets are evaluated together:
+    column 0 is no reset before the hit, column j + 1 the reset j.
     """
+    resets, hits, inputs, lines, which = below
     start, sizes, first, step, prev, value, chance, bits = markov
     out = np.zeros((len(lines), len(hits)), np.float64)
     steps = hits[-1] + 1 if len(hits) else 0
@@ -80,7 +84,7 @@ def markov_points(resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: 
             buffer = np.zeros((4, size), np.float64)
             marginal, after, idle, active = buffer[0], buffer[1], buffer[2], buffer[3]
             marginal[0] = 1.0
-            # By value: the weights of a chain that did nothing at a reset, and of one that did something.
+            # By value: weights of a chain without and with an event at the reset.
             x, y = np.zeros(2 * size * columns, np.float64), np.empty(2 * size * columns, np.float64)
             x[0] = 1.0
             begun, h = 1, 0
@@ -120,7 +124,7 @@ def markov_points(resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: 
 
 @inlined
 def _add(to, new, weights, old, chance, begun, columns):  # type: ignore[no-untyped-def]
-    """From one value to another, all columns that have begun."""
+    """Move weight from one value to another, in all columns that have begun."""
     if chance:
         i, k = 2 * new * columns, 2 * old * columns
         for c in range(begun):
@@ -132,7 +136,7 @@ def _add(to, new, weights, old, chance, begun, columns):  # type: ignore[no-unty
 
 @inlined
 def _unite(union, here, now, begun, columns):  # type: ignore[no-untyped-def]
-    """Add a chain to the unions at a hit."""
+    """Unite a chain with those before it, at one hit."""
     for c in range(begun):
         n0, n1 = now[np.uint64(c)], now[np.uint64(columns + c)]
         n2, n3 = now[np.uint64(2 * columns + c)], now[np.uint64(3 * columns + c)]
@@ -146,15 +150,14 @@ def _unite(union, here, now, begun, columns):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def markov_spans(
-    resets: Ints, hits: Ints, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints, markov: Chains
-) -> Floats:
-    """(lines, ends, starts): the chance during intervals, over one chain whose candidates are all accepted (and are the
-    hits). O(starts · steps · values · rows of a step).
+def markov_spans(below: FollowInput, starts: Ints, ends: Ints, markov: Chains) -> Floats:
+    """(lines, ends, starts): the probability during intervals, over one chain whose candidates are all accepted and are
+    the hits. O(starts · steps · values · rows of a step).
 
-    As `follow_spans`, with a weight for each value: before[value, hit] at the step before the interval. Some starts go
-    along side by side: `begins` is `before` as it was at each of them.
+    As `follow_spans`, with a weight for each value: before[value, hit] at the step before the interval. Several starts
+    are evaluated together: `begins` is `before` at each of them.
     """
+    resets, hits, inputs, lines, which = below
     start, sizes, first, step, prev, value, chance, bits = markov
     out = np.zeros((len(lines), len(ends), len(starts)), np.float64)
     steps = ends[-1] + 1 if len(ends) else 0
@@ -200,7 +203,7 @@ def markov_spans(
 
 @inlined
 def _all_moved(weights, after, columns, lo, hi, rest, prev, value, chance, bits, resetting):  # type: ignore[no-untyped-def]
-    """As `_moved`, for the first columns side by side: weights[value, column]."""
+    """As `_moved`, for the first columns of weights[value, column]."""
     size = len(weights)
     for v in range(size):
         for c in range(columns):
@@ -222,8 +225,8 @@ def _more(to, weights, chance, columns):  # type: ignore[no-untyped-def]
 
 @inlined
 def _hold(out, begin, columns, starts, hits, ends, rows, rests, begins, markov):  # type: ignore[no-untyped-def]
-    """The starts from number `begin` on: the chance that it has held by each end. paths[value at the start, value,
-    start] leads to the step before a candidate, `held` is the weight of what has held."""
+    """Starts from number `begin` on: the probability that the goal holds by each end. paths[value at the start, value,
+    start] leads to the step before a candidate; `held` is the weight of each value after the goal held."""
     _, _, _, _, prev, value, chance, bits = markov
     size = begins.shape[1]
     paths, led = np.zeros((size, size, columns), np.float64), np.zeros((size, size, columns), np.float64)
@@ -258,3 +261,73 @@ def _hold(out, begin, columns, starts, hits, ends, rows, rests, begins, markov):
         for v in range(size):
             _all_moved(paths[v], led[v], begun, lo, hi, rest, prev, value, chance, bits, 2)
         paths, led = led, paths
+
+
+@compiled
+def steps_said(says: np.ndarray, steps: int, size: int, flags: Bools, others: Bools) -> tuple[Ints, Ints]:
+    """Steps at which a value of some chain has a flagged code, for both sets of flags."""
+    seen, also = np.zeros(steps, np.bool_), np.zeros(steps, np.bool_)
+    for line in range(len(says) // size):
+        t = np.uint64(line % steps)
+        for v in range(size):
+            code = np.uint64(says[np.uint64(line * size + v)])
+            seen[t] |= flags[code]
+            also[t] |= others[code]
+    return np.flatnonzero(seen), np.flatnonzero(also)
+
+
+@compiled
+def chain_points(below: FollowInput, chains: Ints, tables: ChainTables, resetting: Bools, accepting: Bools) -> Floats:
+    """(lines, hits): the probability at each step. `resetting` and `accepting` are by code. O(steps · hits · values²)
+    for a line."""
+    resets, hits, inputs, lines, which = below
+    steps, size, table, says = tables
+    out = np.zeros((len(lines), len(hits)), np.float64)
+    columns, buffer = len(hits), np.empty(size * TILE, np.float64)
+    waits, m = np.empty(cells_of(columns, size), np.float64), np.empty(size * size, np.float64)
+    ended, weights = np.empty(size, np.float64), np.empty(size, np.float64)
+    since = np.empty(cells_of(columns, 1), np.float64)
+    for i in range(len(lines)):
+        chain, own = chains[lines[i]], which[i]
+        if chain < 0:
+            continue
+        waits[:] = 0.0
+        for h in range(columns):
+            waits[h // TILE * size * TILE + h % TILE] = inputs[own, h, 0]
+        weights[:] = 0.0
+        weights[0] = 1.0
+        h, j = 0, 0
+        for t in range(hits[-1] + 1 if columns else 0):
+            at, said = (chain * steps + t) * size * size, (chain * steps + t) * size
+            if hits[h] == t:
+                here = h // TILE * size * TILE + h % TILE
+                for v in range(size):
+                    for w in range(size):
+                        if accepting[says[said + w]]:
+                            out[i, h] += waits[here + v * TILE] * table[at + v * size + w]
+                h += 1
+            for w in range(size):
+                keep = 0.0 if resetting[np.uint64(says[np.uint64(said + w)])] else 1.0
+                ended[w] = 1.0 - keep
+                for v in range(size):
+                    m[np.uint64(v * size + w)] = keep * table[np.uint64(at + v * size + w)]
+            times(waits, buffer, h, columns, size, m)
+            step_on(weights, table, at, size, buffer)
+            if j < len(resets) and resets[j] == t:
+                j += 1
+                # Copied once for all values: inputs are by hit.
+                for k in range(h, columns):
+                    since[np.uint64(k)] = inputs[np.uint64(own), np.uint64(k), np.uint64(j)]
+                for v in range(size):
+                    if ended[v] * weights[v]:
+                        _renew_from(waits, v, size, h, columns, weights[v], since)
+    return out
+
+
+@inlined
+def _renew_from(waits, value, size, lo, hi, weight, since):  # type: ignore[no-untyped-def]
+    """A candidate of this value: from now on the input counts from this step."""
+    for tile in range(lo // TILE, (hi + TILE - 1) // TILE):
+        to, old = (tile * size + value) * TILE, tile * TILE
+        for column in range(max(lo - old, 0), min(hi - old, TILE)):
+            waits[np.uint64(to + column)] += weight * since[np.uint64(old + column)]

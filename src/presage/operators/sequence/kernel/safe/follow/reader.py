@@ -1,4 +1,4 @@
-"""Reader of one more goal after a plan: the intervals that it asks for, and its chances."""
+"""Reader of one more goal after a plan: the intervals it needs of that plan, and its probabilities."""
 
 from __future__ import annotations
 
@@ -12,23 +12,33 @@ from presage.errors import error
 from presage.operators.sequence.kernel.facts import MARKOV, Facts
 from presage.operators.sequence.kernel.query import Sequence
 from presage.operators.sequence.kernel.safe.chain_rows import ChainRows, Chains, alternatives, chains
+from presage.operators.sequence.kernel.safe.chains.backward import ChainTables
 from presage.operators.sequence.kernel.safe.chains.key_chains import KeyChains
-from presage.operators.sequence.kernel.safe.chains.tiles import TILE
 from presage.operators.sequence.kernel.safe.codes import steps_of
-from presage.operators.sequence.kernel.safe.follow.independent import follow_points, follow_spans, step_chances
-from presage.operators.sequence.kernel.safe.follow.markov import ACCEPTED, RESET, markov_points, markov_spans
-from presage.operators.sequence.kernel.safe.follow.one_chain import chain_points, chain_spans, steps_said
+from presage.operators.sequence.kernel.safe.follow.independent import (
+    FollowInput,
+    follow_points,
+    follow_spans,
+    step_chances,
+)
+from presage.operators.sequence.kernel.safe.follow.markov import (
+    ACCEPTED,
+    RESET,
+    chain_points,
+    markov_points,
+    markov_spans,
+    steps_said,
+)
 from presage.operators.sequence.kernel.safe.goals import GoalReader
 from presage.operators.sequence.kernel.safe.joins import Bindings
 
-CANDIDATE = 1  # the code of one that is turned down
-MOST_CELLS = 1 << 22  # of what leads to the candidates of a line
+CANDIDATE = 1  # the code of a candidate that is turned down
 
 
 @dataclass
-class Asked:
-    """Of the input, the intervals from each of `starts` to each of `ends` are asked for: from the beginning, or from a
-    step in `resets`, up to the step before one in `hits`."""
+class InputSpans:
+    """The intervals for which a goal needs the plan below it: from step 0, or from a step in `resets`, up to the step
+    before one in `hits`."""
 
     resets: Ints
     hits: Ints
@@ -41,99 +51,69 @@ class Asked:
     def ends(self) -> Ints:
         return self.hits - 1
 
+    def given(self, chances: Floats, lines: Ints, which: Ints) -> FollowInput:
+        return FollowInput(self.resets, self.hits, chances, lines, which)
+
 
 @dataclass
 class StepReading:
-    """Independent chains: chances by line and step."""
+    """Independent chains: probabilities by line and step."""
 
-    asked: Asked
+    below: InputSpans
     good: Floats
     reset: Floats
 
     def points(self, inputs: Floats, lines: Ints, which: Ints) -> Floats:
-        return follow_points(self.reset, self.good, self.asked.resets, self.asked.hits, inputs, lines, which)
+        return follow_points(self.reset, self.good, self.below.given(inputs, lines, which))
 
     def spans(self, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints) -> Floats:
-        return follow_spans(self.good, self.asked.resets, self.asked.hits, inputs, lines, which, starts, ends)
+        return follow_spans(self.good, self.below.given(inputs, lines, which), starts, ends)
 
 
 @dataclass
 class ChainReading:
-    """Markov chains. `unbroken`: no candidate ends a wait, whatever comes."""
+    """Markov chains. `unbroken`: no candidate can end a wait."""
 
-    asked: Asked
+    below: InputSpans
     chains: Chains
     unbroken: bool
 
     def points(self, inputs: Floats, lines: Ints, which: Ints) -> Floats:
-        c, asked = self.chains, self.asked
-        return markov_points(asked.resets, asked.hits, inputs, lines, which, c)
+        return markov_points(self.below.given(inputs, lines, which), self.chains)
 
     def spans(self, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints) -> Floats:
-        c, asked = self.chains, self.asked
-        resets, bits = asked.resets, c.bits
+        c, resets, bits = self.chains, self.below.resets, self.chains.bits
         if self.unbroken:
             # The latest candidate before the interval makes no difference: the input counts from the beginning.
             resets, bits = np.unique(c.step[(c.bits & ACCEPTED) != 0]), c.bits | (c.bits & ACCEPTED) // ACCEPTED * RESET
             inputs = np.repeat(inputs[:, :, :1], len(resets) + 1, axis=2)
-        return markov_spans(resets, asked.hits, inputs, lines, which, starts, ends, c._replace(bits=bits))
+        below = FollowInput(resets, self.below.hits, inputs, lines, which)
+        return markov_spans(below, starts, ends, c._replace(bits=bits))
 
 
 @dataclass
 class TableReading:
-    """Markov chains, one for each line (`lines`), that are at hand as tables. By code: which end waits, and which are
-    accepted."""
+    """One Markov chain for each line, given as tables. By code: whether it ends waits, and whether it is accepted."""
 
-    asked: Asked
-    read: KeyChains
+    below: InputSpans
+    tables: ChainTables
     lines: Ints
-    steps: int
     resetting: Bools
     accepting: Bools
 
     def points(self, inputs: Floats, lines: Ints, which: Ints) -> Floats:
-        read, asked = self.read, self.asked
-        return chain_points(
-            asked.resets,
-            asked.hits,
-            inputs,
-            lines,
-            which,
-            self.lines,
-            self.steps,
-            read.size,
-            read.table,
-            read.says,
-            self.resetting,
-            self.accepting,
-        )
-
-    def spans(self, inputs: Floats, lines: Ints, which: Ints, starts: Ints, ends: Ints) -> Floats:
-        read, asked = self.read, self.asked
-        return chain_spans(
-            asked.resets,
-            asked.hits,
-            inputs,
-            lines,
-            which,
-            starts,
-            ends,
-            self.lines,
-            self.steps,
-            read.size,
-            read.table,
-            read.says,
-        )
+        below = self.below.given(inputs, lines, which)
+        return chain_points(below, self.lines, self.tables, self.resetting, self.accepting)
 
 
-AnyReading = StepReading | ChainReading | TableReading
+Reading = StepReading | ChainReading | TableReading
 
 
 class FollowReader:
-    """A goal whose chains nothing before it reads.
+    """A goal whose chains no goal before it reads.
 
-    A candidate ends all waits. With a Kleene plus an accepted one does not, for each match goes on to wait for another
-    unfolding: there only a step with candidates of which none is accepted ends them.
+    A candidate ends all waits. With a Kleene plus an accepted candidate does not, because each match waits for another
+    unfolding: only a step with candidates of which none is accepted ends waits.
     """
 
     def __init__(self, query: Sequence, facts: Facts, number: int, env: frozenset[str]) -> None:
@@ -148,39 +128,41 @@ class FollowReader:
     def reader(self) -> GoalReader:
         return GoalReader(self.query, self.facts, self.goal, self.env)
 
-    def read(self, bindings: Bindings, point: bool) -> AnyReading:
-        """`point`: it is asked at single steps, not during intervals."""
-        found = self._tables(bindings, point)
-        if found is not None:
-            return found
+    def points(self, bindings: Bindings) -> Reading:
+        """For the goal at single steps."""
+        return self._tables(bindings) or self._read(bindings, point=True)
+
+    def spans(self, bindings: Bindings) -> StepReading | ChainReading:
+        """For the goal during intervals."""
+        return self._read(bindings, point=False)
+
+    def _read(self, bindings: Bindings, point: bool) -> StepReading | ChainReading:
         read = self.reader.read(bindings)
         if not point and not read.accepted.all():
             raise error("INTERNAL", what=f"a candidate for {self.goal.text} is turned down during an interval")
-        return (self._chains if self.source.kind == MARKOV else self._steps)(
-            len(bindings), read.line, read.row, read.accepted, point
-        )
+        if self.source.kind == MARKOV:
+            return self._chains(len(bindings), read.line, read.row, read.accepted, point)
+        return self._steps(len(bindings), read.line, read.row, read.accepted)
 
-    def _tables(self, bindings: Bindings, point: bool) -> TableReading | None:
-        """None if tables cannot tell it."""
+    def _tables(self, bindings: Bindings) -> TableReading | None:
+        """None if the goal cannot be evaluated by tables."""
         read, plus = self.tables, self.goal.plus is not None
-        if read is None or not read.possible:
-            return None
-        lines = read.chains(bindings)
-        cells = self.steps * (self.steps + TILE) * read.size**2
-        if lines is None or not (point or (cells <= MOST_CELLS and not plus and not read.seen[CANDIDATE])):
+        lines = read.chains(bindings) if read is not None and read.possible else None
+        if read is None or lines is None:
             return None
         codes = np.arange(len(read.seen))
         accepting = codes > CANDIDATE
         resetting = (codes == CANDIDATE) | (accepting & (not plus))
         resets, hits = steps_said(read.says, self.steps, read.size, resetting, accepting)
-        return TableReading(Asked(resets, _after_first(hits)), read, lines, self.steps, resetting, accepting)
+        tables = ChainTables(self.steps, read.size, read.table, read.says)
+        return TableReading(InputSpans(resets, _after_first(hits)), tables, lines, resetting, accepting)
 
-    def _steps(self, lines: int, line: Ints, row: Ints, accepted: Bools, point: bool) -> StepReading:
+    def _steps(self, lines: int, line: Ints, row: Ints, accepted: Bools) -> StepReading:
         found = alternatives(lines, [self.rows.alternatives(line, row, accepted.astype(np.int64))])
         good, bad = step_chances(lines, self.steps, found.start, found.step, found.chain, found.probability, found.bits)
-        # Good and bad exclude each other; rounding must not make more than 1 of them.
+        # Good and bad exclude each other; rounding must not raise their sum above 1.
         reset = bad if self.goal.plus is not None else np.minimum(good + bad, 1.0)
-        return StepReading(Asked(_possible(reset), _after_first(_possible(good))), good, reset)
+        return StepReading(InputSpans(_possible(reset), _after_first(_possible(good))), good, reset)
 
     def _chains(self, lines: int, line: Ints, row: Ints, accepted: Bools, point: bool) -> ChainReading:
         resets = ~accepted if self.goal.plus is not None else np.ones(len(row), np.bool_)
@@ -191,15 +173,15 @@ class FollowReader:
             raise error("INTERNAL", what=f"{self.goal.text} reads several Markov chains at once")
         step = self.source.step
         accepting = _after_first(steps_of(self.steps, step, row, accepted))
-        asked = Asked(steps_of(self.steps, step, row, resets), accepting)
-        return ChainReading(asked, found, self.goal.plus is not None and not resets.any())
+        below = InputSpans(steps_of(self.steps, step, row, resets), accepting)
+        return ChainReading(below, found, self.goal.plus is not None and not resets.any())
 
 
 def _possible(chances: Floats) -> Ints:
-    """Steps at which some line has a chance."""
+    """Steps at which some line has a probability above 0."""
     return np.flatnonzero((chances > 0.0).any(axis=0))
 
 
 def _after_first(steps: Ints) -> Ints:
-    """What follows something is never at the first step of all."""
+    """Without step 0: a goal that follows another cannot hold there."""
     return steps[steps > 0]

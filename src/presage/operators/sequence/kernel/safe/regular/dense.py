@@ -1,26 +1,36 @@
-"""The same as `joint` for automata and joint values that are few, over tables: no sorting in the loop.
+"""The loop of `joint` over tables, for few states, letters and joint values: nothing is sorted in the loop.
 
-Letters and states are numbered; mass is (state, joint values of the Markov chains, starts). Chains move one after the
-other, each along its own axis, and then the automaton by what they have come to.
+Letters and states are numbered; mass is (state, joint values of the Markov chains, starts). At a step the chains move
+one after the other, each along its own axis, and then the automaton by their new values.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined
 from presage.operators.sequence.kernel.facts import ROUNDING
-from presage.operators.sequence.kernel.safe.chain_rows import Alternatives, Chains
+from presage.operators.sequence.kernel.safe.chain_rows import Alternatives, Chains, Intervals
 from presage.operators.sequence.kernel.safe.regular.joint import react
 
 MOST_LETTERS = 64
 MOST_STATES = 256
 
 
+class LetterAutomaton(NamedTuple):
+    """By state and letter: the next state, and whether the sequence is found; by two letters: their union."""
+
+    follow: Ints
+    found: Bools
+    unions: Ints
+
+
 @compiled
 def automaton_tables(goals: Ints, letters: Ints) -> tuple[Ints, Ints, Bools, Ints]:
-    """Letters with all their unions, ascending; the state and whether it is found by state and letter; the number of
-    two letters' union. No letters at all if there are too many."""
+    """Letters with all their unions, ascending, and the fields of `LetterAutomaton`. No letters if there are too
+    many."""
     known = np.zeros(MOST_LETTERS, np.int64)
     count = 1
     for letter in letters:
@@ -58,7 +68,7 @@ def automaton_tables(goals: Ints, letters: Ints) -> tuple[Ints, Ints, Bools, Int
 
 @inlined
 def _spread(at, end, step, steps, chain, chance, letter, unions, p, q):  # type: ignore[no-untyped-def]
-    """What the independent chains of a line do at a step, to `p` by letter; where the next step's rows begin."""
+    """To `p`: probabilities of letters from the independent chains of a line; where the next step's rows begin."""
     letters = len(p)
     for i in range(letters):
         p[i] = 0.0
@@ -83,8 +93,8 @@ def _spread(at, end, step, steps, chain, chance, letter, unions, p, q):  # type:
 @inlined
 def _move(mass, after, width, columns, outer, size, inner, rows, prev, value, weight):  # type: ignore[no-untyped-def]
     """One chain's step, along its axis of (outer, size, inner) lines of `width`, of which `columns` are in use. The
-    first `rows` ways lead from a value to a value, ascending by the new one. Lines go by their place in one array: to
-    make an array of each would cost more than to add them up. Four at a time spare the memory three of four ways."""
+    first `rows` ways lead from a value to a value, ascending by the new one. Lines are addressed by offset, because a
+    view of each would cost more than its sums. Adding four at a time saves memory traffic."""
     stride = inner * width
     for line in range(outer * size * inner):
         here = np.uint64(line * width)
@@ -116,7 +126,7 @@ def _move(mass, after, width, columns, outer, size, inner, rows, prev, value, we
 
 @inlined
 def _ways(lo, hi, size, c_prev, c_value, c_chance, rest, prev, value, weight):  # type: ignore[no-untyped-def]
-    """Writes the ways of a chain's step, with those to no event, which is the first value; how many there are."""
+    """Writes the ways of a chain's step, first those to no event, which is value 0. Returns their number."""
     for v in range(size):
         rest[v] = 1.0
     for k in range(lo, hi):
@@ -134,7 +144,7 @@ def _ways(lo, hi, size, c_prev, c_value, c_chance, rest, prev, value, weight):  
 
 @inlined
 def _says_nothing(p):  # type: ignore[no-untyped-def]
-    """Whether no letter but the first, which says nothing, is possible. That one may round to 1 beside others."""
+    """Whether only the first, empty letter is possible. Its probability alone does not tell: it may round to 1."""
     silent = True
     for i in range(1, len(p)):
         silent = silent and p[i] == 0.0
@@ -142,9 +152,10 @@ def _says_nothing(p):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _react_all(mass, after, held, width, columns, joint, said, p, follow, found, unions, keep):  # type: ignore[no-untyped-def]
-    """The automaton's step: from all states, for each joint value and what it says. What accepts is taken out of the
-    intervals, but not of the first column, the mass that goes along."""
+def _react_all(mass, after, held, width, columns, joint, said, p, automaton, keep):  # type: ignore[no-untyped-def]
+    """The automaton's step from all states, by joint value and its letter. What accepts is removed from the intervals,
+    but not from the first column, which keeps all mass."""
+    follow, found, unions = automaton
     states = len(follow)
     for line in range(states * joint):
         here = np.uint64(line * width)
@@ -189,20 +200,13 @@ def _react_all(mass, after, held, width, columns, joint, said, p, follow, found,
 
 @compiled
 def dense_spans(
-    follow: Ints,
-    found: Bools,
-    unions: Ints,
-    starts: Ints,
-    ends: Ints,
-    owner: Ints,
-    owners: int,
-    joints: Ints,
-    independent: Alternatives,
-    markov: Chains,
+    automaton: LetterAutomaton, spans: Intervals, joints: Ints, independent: Alternatives, markov: Chains
 ) -> Floats:
-    """(owners, ends, starts): the chance that at least one of an owner's lines has held. `joints`: by line, how many
-    joint values its chains have. `bits` of rows are numbers of letters; those of a chain's rows depend on the step and
-    the value alone."""
+    """(owners, ends, starts): the probability that at least one line of an owner holds. `joints`: by line, the number
+    of joint values of its chains. `bits` of rows are numbers of letters; within a chain they depend on step and value
+    alone."""
+    follow, _, unions = automaton
+    starts, ends, owner, owners = spans
     a_start, a_step, a_chain, a_chance, a_letter = independent
     c_start, c_size, c_first, c_step, c_prev, c_value, c_chance, c_letter = markov
     out = np.zeros(owners * len(ends) * len(starts), np.float64)
@@ -243,23 +247,12 @@ def dense_spans(
                     prev, value = np.empty(2 * (size + hi - lo), np.int64), np.empty(2 * (size + hi - lo), np.int64)
                     weight, rest = np.empty(len(prev), np.float64), np.empty(len(prev), np.float64)
                 rows = _ways(lo, hi, size, c_prev, c_value, c_chance, rest, prev, value, weight)
-                _move(
-                    mass,
-                    after,
-                    columns,
-                    begun + 1,
-                    states * joint // (size * inner),
-                    size,
-                    inner,
-                    rows,
-                    prev,
-                    value,
-                    weight,
-                )
+                outer = joint // (size * inner)
+                _move(mass, after, columns, begun + 1, states * outer, size, inner, rows, prev, value, weight)
                 mass, after = after, mass
-                _say(said, joint // (size * inner), size, inner, lo, hi, c_value, c_letter, unions)
+                _say(said, outer, size, inner, lo, hi, c_value, c_letter, unions)
             if count or not _says_nothing(p):
-                _react_all(mass, after, held, columns, begun + 1, joint, said, p, follow, found, unions, keep)
+                _react_all(mass, after, held, columns, begun + 1, joint, said, p, automaton, keep)
                 mass, after = after, mass
             while asked < len(ends) and ends[asked] == step:
                 cells = np.uint64((owner[line] * len(ends) + asked) * len(starts))
@@ -272,7 +265,7 @@ def dense_spans(
 
 @inlined
 def _say(said, outer, size, inner, lo, hi, value, letter, unions):  # type: ignore[no-untyped-def]
-    """Unite what a chain's new value says with what is said of each joint value."""
+    """Unite the letter of a chain's new value with that of each joint value."""
     says = np.zeros(size, np.int64)
     for k in range(lo, hi):
         says[value[k]] = letter[k]

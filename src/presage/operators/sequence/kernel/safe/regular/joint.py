@@ -1,8 +1,8 @@
-"""The general loop of a regular part: the chance that it holds during each interval (paper, §3.3.1).
+"""The general loop of a regular part: the probability that it holds during each interval (paper, 3.3.1).
 
-The automaton runs in product with the chains that it reads, once for each start of an interval: up to the start all
-mass goes along, from then on mass that accepts is taken out, so what was taken is the chance that the sequence has
-held. All starts run side by side: O(steps · starts · transitions) for each line, memory for the states of one step.
+The automaton runs in product with the chains that it reads, once for each start of an interval. Up to the start no mass
+is removed; from then on mass that accepts is removed, and the removed mass is the probability that the sequence held.
+All starts are evaluated together: O(steps · starts · transitions) for each line, memory for the states of one step.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import numpy as np
 
 from presage.arrays.jit import Floats, Ints, compiled, inlined
 from presage.operators.sequence.kernel.facts import ROUNDING
-from presage.operators.sequence.kernel.safe.chain_rows import Alternatives, Chains
+from presage.operators.sequence.kernel.safe.chain_rows import Alternatives, Chains, Intervals
 
 MOST_MOVES = 1 << 22  # of one step
 
 
 @inlined
 def react(state: int, letter: int, goals: Ints) -> tuple[int, bool]:
-    """The waiting partial matches after a step, as bits, and whether the sequence is found. See `RegularReader`."""
+    """The waiting partial matches after a step, as bits, and whether the sequence is found (see `automaton_bits`)."""
     after = 0
     found = False
     count = len(goals)
@@ -40,7 +40,7 @@ def react(state: int, letter: int, goals: Ints) -> tuple[int, bool]:
 
 @inlined
 def _merged(codes: Ints, chances: Floats) -> tuple[Ints, Floats]:
-    """Equal codes once, with their chances added."""
+    """Distinct codes with the sums of their probabilities."""
     order = np.argsort(codes)
     some = np.empty_like(codes)
     sums = np.zeros_like(chances)
@@ -55,7 +55,7 @@ def _merged(codes: Ints, chances: Floats) -> tuple[Ints, Floats]:
 
 @inlined
 def _letters(step: int, at: int, end: int, steps: Ints, chain: Ints, chance: Floats, bits: Ints):  # type: ignore[no-untyped-def]
-    """What the independent chains of a line do at a step: letters and chances; and where the next step's rows begin."""
+    """Letters and probabilities of the independent chains of a line at a step; and where the next step's rows begin."""
     letters = np.zeros(1, np.int64)
     chances = np.ones(1, np.float64)
     while at < end and steps[at] == step:
@@ -87,8 +87,8 @@ def _letters(step: int, at: int, end: int, steps: Ints, chain: Ints, chance: Flo
 
 @inlined
 def _moves(values: int, letters, chances, items, at, markov, step):  # type: ignore[no-untyped-def]
-    """From one combination of the Markov chains' values: what can come, as codes of new values, letters and chances.
-    Nothing if that is too much."""
+    """Transitions from one combination of the Markov chains' values: codes of the new values, letters and
+    probabilities. Empty if there are too many."""
     _, sizes, first, steps, prev, value, chance, bits = markov
     count = len(items)
     old = np.empty(count, np.int64)
@@ -132,21 +132,12 @@ def _moves(values: int, letters, chances, items, at, markov, step):  # type: ign
 
 @compiled
 def regular_spans(
-    goals: Ints,
-    state_bits: int,
-    starts: Ints,
-    ends: Ints,
-    owner: Ints,
-    owners: int,
-    most: int,
-    independent: Alternatives,
-    markov: Chains,
+    goals: Ints, state_bits: int, spans: Intervals, most: int, independent: Alternatives, markov: Chains
 ) -> tuple[Floats, int]:
-    """(owners, ends, starts): the chance that at least one of an owner's lines has held; and the greatest number of
-    states. If that passes `most` the rest was not computed.
-
-    `starts` and `ends` ascend. An interval whose end lies before its start has chance 0.
+    """(owners, ends, starts): the probability that at least one line of an owner holds; and the greatest number of
+    states. If that exceeds `most`, the rest is not computed. Intervals that end before they start have probability 0.
     """
+    starts, ends, owner, owners = spans
     out = np.zeros((owners, len(ends), len(starts)), np.float64)
     greatest = 0
     last_step = ends[-1] if len(ends) else -1
@@ -156,7 +147,7 @@ def regular_spans(
         at = markov.first[items].copy()
         place, place_end = a_start[line], a_start[line + 1]
         codes = np.zeros(1, np.int64)
-        # Column 0 goes along untouched; column j + 1 is the interval that begins at starts[j].
+        # Column 0 keeps all mass; column j + 1 is the interval that begins at starts[j].
         mass = np.zeros((1, len(starts) + 1), np.float64)
         mass[0, 0] = 1.0
         held = np.zeros(len(starts) + 1, np.float64)
@@ -192,8 +183,8 @@ def regular_spans(
 def _transitions(  # type: ignore[no-untyped-def]
     codes, mass, goals, state_bits, letters, chances, items, at, markov, step
 ):
-    """All moves of all states that are possible: from which, to which code, how likely, and whether they accept. Their
-    number is -1 if there are too many."""
+    """All transitions of the possible states: origin, target code, probability, whether they accept, and their number,
+    -1 if there are too many."""
     capacity = 4 * len(codes) * len(letters)
     origin, target = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     p, found = np.empty(capacity, np.float64), np.empty(capacity, np.bool_)
@@ -232,7 +223,7 @@ def _longer(array, size):  # type: ignore[no-untyped-def]
 
 @inlined
 def _pushed(origin, target, chance, found, size, mass, held, begun):  # type: ignore[no-untyped-def]
-    """The mass after a step, by the codes that it has reached; what accepts goes to `held`."""
+    """The mass after a step, by code; what accepts goes to `held`."""
     order = np.argsort(target[:size])
     codes = np.empty(size, np.int64)
     number = np.empty(size, np.int64)

@@ -8,22 +8,28 @@ from presage.arrays.jit import Floats, Ints
 from presage.errors import error
 from presage.operators.sequence.kernel.facts import MARKOV, Facts
 from presage.operators.sequence.kernel.query import Sequence
-from presage.operators.sequence.kernel.safe.chain_rows import ChainRows, alternatives, chains, one_letter_each
+from presage.operators.sequence.kernel.safe.chain_rows import (
+    ChainRows,
+    Intervals,
+    alternatives,
+    chains,
+    one_letter_each,
+)
 from presage.operators.sequence.kernel.safe.codes import united
 from presage.operators.sequence.kernel.safe.goals import GoalReader
 from presage.operators.sequence.kernel.safe.joins import FEW, Bindings
-from presage.operators.sequence.kernel.safe.regular.dense import automaton_tables, dense_spans
+from presage.operators.sequence.kernel.safe.regular.dense import LetterAutomaton, automaton_tables, dense_spans
 from presage.operators.sequence.kernel.safe.regular.joint import regular_spans
 
 MOST_BITS = 62  # of a letter
 MOST_MASS = 1 << 25  # states of one step times starts of intervals
-MOST_DENSE = 1 << 20  # the same, where states that are not reached take memory, too
+MOST_DENSE = 1 << 20  # the same for the dense loop, where unreached states take memory, too
 
 
 def automaton_bits(query: Sequence, goals: int) -> tuple[Ints, int]:
-    """The bits of the first goals, and how many a state has. Those of a letter: a candidate, an accepted one, and both
-    for later unfoldings of a Kleene plus. Those of a state: found, so the next goal is waited for; and waiting for
-    another unfolding."""
+    """The bits of the first goals, and how many bits a state has. Of a letter: a candidate, an accepted candidate, and
+    both for later unfoldings of a Kleene plus. Of a state: the goal is found and the next one awaited; another
+    unfolding is awaited."""
     found = np.zeros((goals, 6), np.int64)
     letters, states = 0, 0
     for goal, own in zip(query.goals, found, strict=False):
@@ -54,9 +60,8 @@ class RegularReader:
         if self.goals[:, :4].max() >= 1 << MOST_BITS:
             raise self._too_many("bits of a safe plan", int(self.goals[:, :4].max()).bit_length(), MOST_BITS)
 
-    def spans(self, bindings: Bindings, starts: Ints, ends: Ints, owner: Ints, owners: int) -> Floats:
-        """(owners, ends, starts): the chance that at least one of an owner's bindings has held. Starts and ends
-        ascend."""
+    def spans(self, bindings: Bindings, spans: Intervals) -> Floats:
+        """(owners, ends, starts): the probability that at least one binding of an owner holds."""
         lines = len(bindings)
         independent, markov, sources = [], [], []
         for number, rows in enumerate(self.sources):
@@ -74,28 +79,19 @@ class RegularReader:
         if float(joint.max(initial=0.0)) + self.state_bits > 60:
             raise self._too_many("states of a safe plan", f"2^{joint.max() + self.state_bits:.0f}", MOST_MASS)
         letters, follow, found, unions = automaton_tables(self.goals, np.concatenate([_some(a.bits), _some(c.bits)]))
-        width = 2.0 ** joint.max(initial=0.0) * len(follow) * (len(starts) + 1)
+        width = 2.0 ** joint.max(initial=0.0) * len(follow) * (len(spans.starts) + 1)
         if len(letters) and width <= MOST_DENSE and one_letter_each(c):
-            return dense_spans(
-                follow,
-                found,
-                unions,
-                starts,
-                ends,
-                owner,
-                owners,
-                np.rint(2.0**joint).astype(np.int64),
-                a._replace(bits=_places(letters, a.bits)),
-                c._replace(bits=_places(letters, c.bits)),
-            )
-        most = max(MOST_MASS // (len(starts) + 1), 1)
-        chances, states = regular_spans(self.goals, self.state_bits, starts, ends, owner, owners, most, a, c)
+            a, c = a._replace(bits=_places(letters, a.bits)), c._replace(bits=_places(letters, c.bits))
+            joints = np.rint(2.0**joint).astype(np.int64)
+            return dense_spans(LetterAutomaton(follow, found, unions), spans, joints, a, c)
+        most = max(MOST_MASS // (len(spans.starts) + 1), 1)
+        chances, states = regular_spans(self.goals, self.state_bits, spans, most, a, c)
         if states > most:
             raise self._too_many("states of a safe plan", states, most)
         return chances
 
     def _letters(self, source: int, bindings: Bindings) -> tuple[Ints, Ints, Ints]:
-        """The rows of a source that mean something to a line, and what."""
+        """The rows of a source that are candidates in a line, with their bits."""
         found: tuple[Ints, Ints, Ints] | None = None
         for reader, own, candidate, accepted in self.readers:
             if own == source:
@@ -107,13 +103,9 @@ class RegularReader:
 
     def _too_many(self, name: str, found: object, limit: int) -> Exception:
         texts = " ; ".join(goal.text for goal in self.query.goals[: self.count])
-        return error(
-            "LIMIT",
-            what=f"the joint state of all that {texts} reads ({found})",
-            limit_name=name,
-            limit=limit,
-            fix="give more of the keys a value, so that fewer Markov chains are read together",
-        )
+        what = f"the joint state of all that {texts} reads ({found})"
+        fix = "give more of the keys a value, so that fewer Markov chains are read together"
+        return error("LIMIT", what=what, limit_name=name, limit=limit, fix=fix)
 
 
 def _some(bits: Ints) -> Ints:
