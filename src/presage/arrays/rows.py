@@ -1,4 +1,4 @@
-"""Row operations: appending, taking, runs of equal rows, lexical order, alignment."""
+"""Row operations: appending, taking, runs of equal rows, lexical order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.jit import Bools, Ints, compiled
+from presage.arrays.jit import Bools, Ints
 
 # Rows of one `take`: small enough that the text of a column stays below the 2 GB of Arrow's 32-bit offsets.
 TAKEN_AT_ONCE = 1 << 22
@@ -81,22 +81,3 @@ def lexical_order(columns: Sequence[Ints]) -> Ints:
         rows = order[tied]
         order[tied] = rows[np.lexsort([column[rows] for column in reversed(columns)])]
     return order
-
-
-@compiled
-def kept_in_order(before: Ints, after: Ints) -> Ints:
-    """The positions in `before` of the first rows of `after`, for as many as occur in order. Rows are hashes.
-
-    Where rows left anywhere and others were appended, all remaining rows are found. The first row that is missing ends
-    the search, so it is always O(len(before) + len(after)).
-    """
-    found = np.empty(min(before.size, after.size), np.int64)
-    at = 0
-    for row in range(found.size):
-        while at < before.size and before[at] != after[row]:
-            at += 1
-        if at == before.size:
-            return found[:row].copy()
-        found[row] = at
-        at += 1
-    return found

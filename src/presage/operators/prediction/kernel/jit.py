@@ -21,3 +21,10 @@ def bare(function: Callable[P, R]) -> Callable[P, R]:
     # Not among the options that Numba's types know.
     options: Any = {"nogil": True, "_nrt": False}
     return cast("Callable[P, R]", njit(**options)(function))
+
+
+def bare_inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """As `bare`, always inlined: a call would copy seven numbers for each array. For small functions with few callers,
+    as compiling takes longer."""
+    options: Any = {"nogil": True, "_nrt": False, "forceinline": True}
+    return cast("Callable[P, R]", njit(**options)(function))

@@ -112,12 +112,11 @@ def _hold_segment(
         rows[k, B0], rows[k, B_RATE] = 0.0, 0.0
         rows[k, ERROR_A], rows[k, ERROR_B] = margins[i, m, 2], 0.0
     factors = Factors(rows, number, ask.errors)
-    reaches, levels = find_levels(factors, work.wanted, work.sure, ask)
-    if not reaches:
+    if not find_levels(factors, work.levels, ask):
         return made
     start_alone(work.region, side.ends, i)
     pending = np.inf if period.final else float(period.until - start)
-    if trim(work.region, factors, levels, False, pending, ask, work.scratch, work.found, 0):
+    if trim(work.region, factors, work.levels, False, pending, ask, work.scratch, work.found, 0):
         write_found(out, made, i, 0, 0, start, work.found, 0, never, ask.asked)
         made += 1
     return made

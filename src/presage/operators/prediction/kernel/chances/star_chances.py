@@ -57,15 +57,13 @@ class Functions(NamedTuple):
     threshold: Floats
 
 
-class Moving(NamedTuple):
-    """Scratch memory: the values of `Stars` at one time, their rates and thresholds, the values at another time, and
-    the cuts of an integral."""
+class Point(NamedTuple):
+    """The values of `Stars` at one time, with thresholds and bounds."""
 
     x: Floats
-    rates: Floats
     errors: Floats
-    now: Floats
-    cuts: Floats
+    low: Floats
+    high: Floats
 
 
 def chances_of(tables: PredictionTables, pieces: Sequence[Pieces], spans: Spans) -> Floats:
@@ -132,7 +130,8 @@ def greatest_chances(
     items, count = first.shape[1], len(of)
     at, result = np.empty(items, np.int64), np.empty(len(start))
     x, rates, thresholds = np.empty(count), np.empty(count), np.empty(count)
-    moving = Moving(x, rates, thresholds, np.empty(count), np.empty(2 + STEPS + len(stars.around) * (8 + 2 * STEPS)))
+    point = Point(np.empty(count), thresholds, stars.low, stars.high)
+    cuts = np.empty(2 + STEPS + len(stars.around) * (8 + 2 * STEPS))
     for row in range(len(start)):
         for item in range(items):
             at[item] = first[row, item]
@@ -148,7 +147,7 @@ def greatest_chances(
                 rates[k], thresholds[k] = rate[piece, attribute], threshold[piece, attribute]
                 x[k] = value[piece, attribute] + rates[k] * ((since - piece_start[piece]) / 1e6)
             if not _excluded(never, at, threshold):
-                best = max(best, _peak(moving, stars, (until - since) / 1e6, errors))
+                best = max(best, _peak(x, rates, point, stars, cuts, (until - since) / 1e6, errors))
             # The last moment of a row includes functions that begin in it.
             going, since = False, until
             for item in range(items):
@@ -176,8 +175,9 @@ def _excluded(never: Ints, at: Ints, threshold: Floats) -> bool:
 
 
 @bare
-def _peak(moving: Moving, stars: Stars, seconds: float, errors: Errors) -> float:
-    """The greatest chance within so many seconds, while all values are linear."""
+def _peak(x: Floats, rates: Floats, point: Point, stars: Stars, cuts: Floats, seconds: float, errors: Errors) -> float:
+    """The greatest chance within so many seconds, in which the values x change at their rates. Writes to `point.x`."""
+    middle, begin, around, reach = stars.middle, stars.begin, stars.around, stars.reach
     left, right, best = 0.0, seconds, 0.0
     inner = right - GOLDEN * (right - left)
     outer = left + GOLDEN * (right - left)
@@ -196,12 +196,12 @@ def _peak(moving: Moving, stars: Stars, seconds: float, errors: Errors) -> float
                 left, inner, at_inner = inner, outer, at_outer
                 outer = left + GOLDEN * (right - left)
                 t = outer
-        for k in range(len(moving.x)):
-            moving.now[k] = moving.x[k] + moving.rates[k] * t
+        for k in range(len(x)):
+            point.x[k] = x[k] + rates[k] * t
         here = 1.0
-        for group in range(len(stars.middle)):
+        for group in range(len(middle)):
             if here > 0.0:
-                here *= _star(group, moving, stars, errors)
+                here *= _star(middle[group], begin[group], begin[group + 1], point, around, reach, cuts, errors)
         best = max(best, here)
         if best >= 1.0 or (step == 0 and seconds <= 0.0):
             break
@@ -213,39 +213,43 @@ def _peak(moving: Moving, stars: Stars, seconds: float, errors: Errors) -> float
 
 
 @bare
-def _star(group: int, moving: Moving, stars: Stars, errors: Errors) -> float:
-    """The chance of one group."""
-    x, cuts, low, high = moving.now, moving.cuts, stars.low, stars.high
+def _star(
+    c: int, begin: int, end: int, point: Point, around: Ints, reach: Floats, cuts: Floats, errors: Errors
+) -> float:
+    """The chance of one group: the value c, and those around it from begin to end."""
+    x, thresholds, low, high = point
     model, sigma = errors
-    c = stars.middle[group]
-    error, far = moving.errors[c], math.inf
+    error, far = thresholds[c], math.inf
     if error <= 0.0:
         # The terms already hold for a certain value.
-        return _others(group, x[c], False, moving, stars, errors)
+        return _others(x[c], False, begin, end, point, around, reach, errors)
     first, last = max(low[c], x[c] - error), min(high[c], x[c] + error)
     if first >= last:
         return 0.0
-    if stars.begin[group] == stars.begin[group + 1]:
+    if begin == end:
         return share_within(0.0, x[c], error, low[c], high[c], -far, far, errors)[0]
     if model == NORMAL:
         first, last = max(first, x[c] - REACH * sigma * error), min(last, x[c] + REACH * sigma * error)
-    number, total = _cut(group, first, last, moving, stars, errors), 0.0
+    cuts[0], cuts[1] = first, last
+    number, total = _cut(c, begin, end, point, around, reach, cuts, errors), 0.0
     for piece in range(number - 1):
         half = 0.5 * (cuts[piece + 1] - cuts[piece])
         for k in range(len(POINTS)):
             w = cuts[piece] + half * (1.0 + POINTS[k])
             weight = WEIGHTS[k] * half * density_at(w - x[c], error, errors)
-            total += weight * _others(group, w, True, moving, stars, errors)
+            total += weight * _others(w, True, begin, end, point, around, reach, errors)
     return min(1.0, total)
 
 
 @bare
-def _others(group: int, w: float, strays: bool, moving: Moving, stars: Stars, errors: Errors) -> float:
+def _others(
+    w: float, strays: bool, begin: int, end: int, point: Point, around: Ints, reach: Floats, errors: Errors
+) -> float:
     """The chance of the other values of a group if the middle one is w; `strays`: the middle one is uncertain."""
-    x, low, high, thresholds = moving.now, stars.low, stars.high, moving.errors
+    x, thresholds, low, high = point
     chance = 1.0
-    for i in range(stars.begin[group], stars.begin[group + 1]):
-        other, far = stars.around[i], stars.reach[i]
+    for i in range(begin, end):
+        other, far = around[i], reach[i]
         error = thresholds[other]
         if error > 0.0:
             chance *= share_within(w, x[other], error, low[other], high[other], -far, far, errors)[0]
@@ -255,23 +259,20 @@ def _others(group: int, w: float, strays: bool, moving: Moving, stars: Stars, er
 
 
 @bare
-def _cut(group: int, first: float, last: float, moving: Moving, stars: Stars, errors: Errors) -> int:
-    """Write the places from first to last between which the integrand is smooth, in order; return their number."""
-    x, cuts = moving.now, moving.cuts
-    model, sigma = errors
-    c = stars.middle[group]
-    cuts[0], cuts[1] = first, last
-    number, steps = 2, STEPS if model == NORMAL else 0
+def _cut(c: int, begin: int, end: int, point: Point, around: Ints, reach: Floats, cuts: Floats, errors: Errors) -> int:
+    """Insert the places between which the integrand is smooth between the first two cuts; return their number."""
+    x, thresholds, low, high = point
+    number, steps = 2, STEPS if errors.model == NORMAL else 0
     for k in range(steps):
-        number = _put(cuts, number, x[c] + (2 * k - STEPS + 1) * sigma * moving.errors[c])
-    for i in range(stars.begin[group], stars.begin[group + 1]):
-        other, reach = stars.around[i], stars.reach[i]
-        at, error = x[other], moving.errors[other]
-        for far in (-reach, reach):
-            for edge in (stars.low[other], stars.high[other], at - error, at + error):
+        number = _put(cuts, number, x[c] + (2 * k - STEPS + 1) * errors.sigma * thresholds[c])
+    for i in range(begin, end):
+        other = around[i]
+        at, error = x[other], thresholds[other]
+        for far in (-reach[i], reach[i]):
+            for edge in (low[other], high[other], at - error, at + error):
                 number = _put(cuts, number, edge + far)
             for k in range(steps):
-                number = _put(cuts, number, at + (2 * k - STEPS + 1) * sigma * error + far)
+                number = _put(cuts, number, at + (2 * k - STEPS + 1) * errors.sigma * error + far)
     return number
 
 

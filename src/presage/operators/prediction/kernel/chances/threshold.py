@@ -17,7 +17,11 @@ import numpy as np
 from presage.arrays.jit import Floats
 from presage.operators.prediction.kernel.chances.factors import (
     ALONE,
+    KIND,
+    LIMIT,
+    NARROW,
     ROLE,
+    WIDE,
     Factors,
     add_level,
     greatest_chance,
@@ -51,6 +55,8 @@ from presage.operators.prediction.kernel.spec import Errors, JoinSpec, ValueSpec
 
 # Columns of a result: low, high, low open, high open, probability.
 LOW, HIGH, LOW_OPEN, HIGH_OPEN, CHANCE = 0, 1, 2, 3, 4
+# Columns of limits: the number of factors, whether each can reach p, whether each can be 1, a bound of the product.
+NUMBER, REACHES, CAN_BE_SURE, MOST = 0, 1, 2, 3
 # Tolerance of p: a peak that touches p reaches it, wherever a search began.
 TOUCH = 1e-10
 
@@ -71,13 +77,13 @@ def ask_of(spec: JoinSpec | ValueSpec) -> Ask:
 
 
 class Levels(NamedTuple):
-    """For each factor the z at which it is p, and the z at which it is 1; whether all of them can be 1; an upper bound
-    of the product."""
+    """For each factor the z at which it is p, and the z at which it is 1; `limits`: see REACHES … MOST. `before`: the
+    factors that these are the levels of."""
 
     wanted: Floats
     sure: Floats
-    can_be_sure: bool
-    most: float
+    limits: Floats
+    before: Floats
 
 
 class Span(NamedTuple):
@@ -92,22 +98,34 @@ class Span(NamedTuple):
 
 
 @bare
-def find_levels(factors: Factors, wanted: Floats, sure: Floats, ask: Ask) -> tuple[bool, Levels]:
-    """Whether each factor can reach p, and the levels."""
+def find_levels(factors: Factors, levels: Levels, ask: Ask) -> bool:
+    """Set the levels, return whether each factor can reach p. Thresholds are mostly the same from pair to pair, and
+    then so are the levels."""
+    wanted, sure, limits, before = levels
+    rows, number, _ = factors
+    same = limits[NUMBER] == number
+    for i in range(number):
+        for column in (KIND, LIMIT, WIDE, NARROW, ROLE):
+            same = same and rows[i, column] == before[i, column]
+            before[i, column] = rows[i, column]
+    if same:
+        return bool(limits[REACHES] > 0.0)
     reaches, can_be_sure, most, together = True, True, 1.0, 1.0
-    for i in range(factors.number):
+    for i in range(number):
         can, sure[i] = level(factors, i, 1.0, False)
         can_be_sure = can_be_sure and can
         greatest = 1.0 if can else greatest_chance(factors, i)
         # The chance of factors with common errors is at most that of each.
-        if factors.rows[i, ROLE] == ALONE:
+        if rows[i, ROLE] == ALONE:
             most *= greatest
         else:
             together = min(together, greatest)
         if ask.p >= 0.0:
             can, wanted[i] = level(factors, i, ask.p, ask.strict)
             reaches = reaches and can
-    return reaches, Levels(wanted, sure, can_be_sure, most * together)
+    limits[NUMBER], limits[REACHES], limits[CAN_BE_SURE] = number, 1.0 if reaches else 0.0, 1.0 if can_be_sure else 0.0
+    limits[MOST] = most * together
+    return reaches
 
 
 @bare
@@ -141,7 +159,7 @@ def trim(
 ) -> int:
     """Write the intervals to `found[row]` and on, return their number: one at most unless `curved`. What reaches the
     time `pending` (microseconds) continues, and until it ends its probability is 0."""
-    which, number, times = GIVEN, factors.number, region.times
+    which, number, times, most = GIVEN, factors.number, region.times, levels.limits[MOST]
     if ask.p >= 0.0 and number > 0:
         which = CUT
         if not _cut_by(region, CUT, factors, levels.wanted, ask.strict):
@@ -158,9 +176,9 @@ def trim(
         _, first, last, _, _ = project(region, which, ALL)
     span = Span(first, last, low, high, low_open, high_open)
     if curved:
-        return _trim_curved(region, which, factors, span, several, levels.most, pending, ask, scratch, found, row)
+        return _trim_curved(region, which, factors, span, several, most, pending, ask, scratch, found, row)
     is_sure, begin, end = False, first, last
-    if levels.can_be_sure and _cut_by(region, SURE, factors, levels.sure, False):
+    if levels.limits[CAN_BE_SURE] > 0.0 and _cut_by(region, SURE, factors, levels.sure, False):
         is_sure, begin, end, _, _ = project(region, SURE, ALL)
         begin, end = min(max(begin, first), last), max(min(end, last), first)
     if several:
@@ -171,7 +189,7 @@ def trim(
     if _goes_on(span.high, pending) or not ask.asked:
         chance = 0.0
     elif not is_sure:
-        _, chance = peak_over_t(region, which, factors, scratch.search, span.first, span.last, levels.most)
+        _, chance = peak_over_t(region, which, factors, scratch.search, span.first, span.last, most)
         # Levels are found by bisection, so the peak may miss p by rounding.
         chance = max(chance, ask.p)
     put(found, row, span.low, span.high, span.low_open, span.high_open, chance)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from presage.arrays.jit import Floats
-from presage.operators.prediction.kernel.jit import bare
+from presage.operators.prediction.kernel.jit import bare_inlined
 from presage.operators.prediction.kernel.regions.ends import (
     HIGH,
     HIGH_OPEN,
@@ -35,7 +35,7 @@ ROUNDING = 1e-12
 FAR = 1e6
 
 
-@bare
+@bare_inlined
 def clear_case(placed: Placed, half: int, window: float, times: Floats, chosen: Floats) -> int:
     """Whether everything within segments and window matches, or nothing, as `start_region` and `project` would find.
     `half`: 0 where a is the later one. Removes the ends of `chosen` that are out of reach."""
@@ -78,7 +78,7 @@ def clear_case(placed: Placed, half: int, window: float, times: Floats, chosen: 
     return EVERYTHING if all_hold else UNCLEAR
 
 
-@bare
+@bare_inlined
 def whole_interval(segments: Floats, half: int, window: float, region: Region) -> tuple[bool, float, float, bool, bool]:
     """The interval that segments and window allow."""
     times, ends, other = region.times, region.ends, 1 - half

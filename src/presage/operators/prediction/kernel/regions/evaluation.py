@@ -28,7 +28,7 @@ from presage.operators.prediction.kernel.chances.threshold import (
     put,
     trim,
 )
-from presage.operators.prediction.kernel.jit import bare
+from presage.operators.prediction.kernel.jit import bare, bare_inlined
 from presage.operators.prediction.kernel.regions.clear_cases import (
     EVERYTHING,
     UNCLEAR,
@@ -127,8 +127,7 @@ class Work(NamedTuple):
     chosen: Floats
     region: Region
     factors: Floats
-    wanted: Floats
-    sure: Floats
+    levels: Levels
     scratch: Scratch
     found: Floats
 
@@ -142,15 +141,13 @@ def room_for(rows: int) -> Found:
 def work_for(terms: int, factors: int, cells: int) -> Work:
     """Memory for so many terms, factors, and triangles of a search for several peaks."""
     lines = np.empty((FORMS, 2, most_lines(terms + factors), 5))
-    region = Region(lines, np.zeros((FORMS, 2), np.int64), np.empty((FORMS, 4)), np.empty((2, 4)), terms)
     return Work(
         Placed(np.empty((2, 4)), np.empty((2, terms, 2)), np.empty(2)),
         Strips(np.empty((terms, MOST, 4)), np.zeros(terms, np.int64)),
         np.empty((terms, 4)),
-        region,
+        Region(lines, np.zeros((FORMS, 2), np.int64), np.empty((FORMS, 4)), np.empty((2, 4)), terms),
         np.empty((factors, COLUMNS)),
-        np.empty(factors),
-        np.empty(factors),
+        Levels(np.empty(factors), np.empty(factors), np.full(4, -1.0), np.empty((factors, COLUMNS))),
         Scratch(np.empty((SEARCHES, SEARCH)), np.empty((cells, CELL)), np.empty((WAITING, 3)), np.empty((PARTS, 4))),
         np.empty((2 * PARTS, 5)),
     )
@@ -161,54 +158,58 @@ def evaluate(
     pair_a: Ints, pair_b: Ints, begin: int, join: JoinArrays, period: Period, ask: Ask
 ) -> tuple[Ints, Floats, Bools, int]:
     """The intervals of pairs from `begin` on, as many as there is space for, and where to continue."""
-    terms = join.terms.rows
-    most = len(terms) + join.left.margins.shape[1] + join.right.margins.shape[1]
-    chancy = ask.asked or ask.p >= 0.0
-    per_pair = (2 * PARTS if chancy else 2) * most_choices(terms, chancy)
-    # Of a fixed size: arrays that are reassigned in a loop are counted references in every round.
+    # Tuples are taken apart and built outside of the loop: inside, their arrays are counted references in every round.
+    left, right, terms, window = join
+    start_a, ends_a, lines_a, margins_a, never_a, visible_a = left
+    start_b, ends_b, lines_b, margins_b, never_b, visible_b = right
+    comparisons, groups = terms.rows, terms.groups
+    count, chancy = len(comparisons), ask.asked or ask.p >= 0.0
+    per_pair = (2 * PARTS if chancy else 2) * most_choices(comparisons, chancy)
     space = len(pair_a) - begin + per_pair
     out = room_for(space)
-    work = work_for(len(terms), most, CELLS)
+    work = work_for(count, count + margins_a.shape[1] + margins_b.shape[1], CELLS)
+    placed, strips, chosen, region, rows, levels, scratch, found = work
+    times, numbers = region.times, strips.numbers
     made, row = 0, begin
     while row < len(pair_a) and made + per_pair <= space:
-        made = _evaluate_pair(pair_a[row], pair_b[row], join, period, ask, work, out, made)
+        a, b = pair_a[row], pair_b[row]
         row += 1
+        origin = max(start_a[a], start_b[b])
+        first, last = max(visible_a[a, 0], visible_b[b, 0]), min(visible_a[a, 1], visible_b[b, 1])
+        if not set_times(times, origin, first, last, period):
+            continue
+        never = find_strips(terms, lines_a, a, lines_b, b, chancy, strips) or never_a[a] or never_b[b]
+        choices = 1
+        for k in range(count):
+            choices *= numbers[k]
+        if choices == 0 or (never and needs_chance(ask)):
+            continue
+        _place(placed, 0, (start_a[a] - origin) / 1e6, ends_a, lines_a, a)
+        _place(placed, 1, (start_b[b] - origin) / 1e6, ends_b, lines_b, b)
+        number, reaches = 0, True
+        if chancy and not never:
+            number = set_factors(terms, left, a, right, b, rows)
+            reaches = find_levels(Factors(rows, number, ask.errors), levels, ask)
+        if not reaches:
+            continue
+        pending = np.inf if period.final else float(period.until - origin)
+        for choice in range(choices):
+            of_first_half, total = 0, 0
+            for half in range(2):
+                choose_strips(choice, strips, half == 1, chosen)
+                if number == 0:
+                    total += _without_chances(placed, half, window, chosen, region, found, total)
+                elif start_region(placed, half, window, chosen, region):
+                    factors = Factors(rows, number, ask.errors)
+                    curved = aim_factors(placed, half, chosen, margins_a, a, margins_b, b, groups, factors)
+                    total += trim(region, factors, levels, curved, pending, ask, scratch, found, total)
+                of_first_half = total if half == 0 else of_first_half
+            if of_first_half == 1 and total == 2 and _united(found):
+                total = 1
+            for i in range(total):
+                write_found(out, made, a, b, choice, origin, found, i, never, ask.asked)
+                made += 1
     return out.whole[:made].copy(), out.parts[:made].copy(), out.opens[:made].copy(), row
-
-
-@bare
-def _evaluate_pair(
-    a: int, b: int, join: JoinArrays, period: Period, ask: Ask, work: Work, out: Found, made: int
-) -> int:
-    """Write the intervals of two segments to `out`, return how many it holds."""
-    left, right, terms, _ = join
-    placed, strips, chancy = work.placed, work.strips, ask.asked or ask.p >= 0.0
-    origin = max(left.start[a], right.start[b])
-    first = max(left.visible[a, 0], right.visible[b, 0])
-    last = min(left.visible[a, 1], right.visible[b, 1])
-    if not set_times(work.region.times, origin, first, last, period):
-        return made
-    never = find_strips(terms, left.lines, a, right.lines, b, chancy, strips)
-    never = never or left.never[a] or right.never[b]
-    choices = 1
-    for k in range(len(strips.numbers)):
-        choices *= strips.numbers[k]
-    if choices == 0 or (never and needs_chance(ask)):
-        return made
-    _place(left, a, origin, placed, 0)
-    _place(right, b, origin, placed, 1)
-    number = set_factors(terms, left, a, right, b, work.factors) if chancy and not never else 0
-    factors = Factors(work.factors, number, ask.errors)
-    reaches, levels = find_levels(factors, work.wanted, work.sure, ask)
-    if not reaches:
-        return made
-    pending = np.inf if period.final else float(period.until - origin)
-    for choice in range(choices):
-        total = _evaluate_choice(choice, a, b, join, factors, levels, pending, ask, work)
-        for i in range(total):
-            write_found(out, made, a, b, choice, origin, work.found, i, never, ask.asked)
-            made += 1
-    return made
 
 
 @bare
@@ -217,50 +218,20 @@ def needs_chance(ask: Ask) -> bool:
     return ask.p > 0.0 or (ask.p == 0.0 and ask.strict)
 
 
-@bare
-def _place(side: SideArrays, row: int, origin: int, placed: Placed, which: int) -> None:
-    """Move a segment and its functions to the common axis of time."""
-    offset = (side.start[row] - origin) / 1e6
-    placed.offsets[which] = offset
-    placed.segments[which, 0] = side.ends[row, 0] + offset
-    placed.segments[which, 1] = side.ends[row, 1] + offset
-    placed.segments[which, 2] = side.ends[row, 2]
-    placed.segments[which, 3] = side.ends[row, 3]
-    set_functions(side.lines, row, offset, placed.functions, which)
+@bare_inlined
+def _place(placed: Placed, which: int, offset: float, ends: Floats, lines: Floats, row: int) -> None:
+    """Move a segment and its functions to the common axis of time. `offset`: the start of its piece there."""
+    segments, functions, offsets = placed
+    offsets[which] = offset
+    segments[which, 0] = ends[row, 0] + offset
+    segments[which, 1] = ends[row, 1] + offset
+    segments[which, 2] = ends[row, 2]
+    segments[which, 3] = ends[row, 3]
+    set_functions(lines, row, offset, functions, which)
 
 
-@bare
-def _evaluate_choice(
-    choice: int,
-    a: int,
-    b: int,
-    join: JoinArrays,
-    factors: Factors,
-    levels: Levels,
-    pending: float,
-    ask: Ask,
-    work: Work,
-) -> int:
-    """Write the intervals of one choice of strips to `work.found`, return their number."""
-    placed, chosen, region, found = work.placed, work.chosen, work.region, work.found
-    margins_a, margins_b, groups = join.left.margins, join.right.margins, join.terms.groups
-    first, total = 0, 0
-    for half in range(2):
-        # One call for both halves: the compiler copies the functions to every call.
-        choose_strips(choice, work.strips, half == 1, chosen)
-        if factors.number == 0:
-            total += _evaluate_without_chances(placed, half, join.window, chosen, region, found, total)
-        elif start_region(placed, half, join.window, chosen, region):
-            curved = aim_factors(placed, half, chosen, margins_a, a, margins_b, b, groups, factors)
-            total += trim(region, factors, levels, curved, pending, ask, work.scratch, found, total)
-        first = total if half == 0 else first
-    if first == 1 and total == 2 and _united(found):
-        total = 1
-    return total
-
-
-@bare
-def _evaluate_without_chances(
+@bare_inlined
+def _without_chances(
     placed: Placed, half: int, window: float, chosen: Floats, region: Region, found: Floats, row: int
 ) -> int:
     """As `start_region` and `trim`, where nothing depends on chances."""
@@ -276,7 +247,7 @@ def _evaluate_without_chances(
     return 1 if there_is else 0
 
 
-@bare
+@bare_inlined
 def write_found(
     out: Found, row: int, a: int, b: int, choice: int, origin: int, found: Floats, i: int, never: bool, asked: bool
 ) -> None:

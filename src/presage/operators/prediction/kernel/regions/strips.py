@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from presage.arrays.jit import Floats, Ints
-from presage.operators.prediction.kernel.jit import bare
+from presage.operators.prediction.kernel.jit import bare, bare_inlined
 from presage.operators.prediction.kernel.regions.solutions import EQ, GE, GT, NE, solutions, split
 
 
@@ -48,7 +48,7 @@ def find_strips(terms: Terms, lines_a: Floats, a: int, lines_b: Floats, b: int, 
     return never
 
 
-@bare
+@bare_inlined
 def choose_strips(choice: int, strips: Strips, turned: bool, chosen: Floats) -> None:
     """Write one strip for each term; `turned`: for the opposite difference."""
     rows, numbers = strips
