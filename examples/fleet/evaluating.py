@@ -76,7 +76,7 @@ def late_matches(
     delay = round(max_delay * SECOND)
     buffer = Buffer(BufferSpec(limit, window * SECOND + delay, round(scenario.period * SECOND), 2, policy, seed))
     held = buffer.in_force()
-    changes = buffer.feed(updates.time, updates.key, updates.values, updates.rates, clock=updates.arrival).changes
+    changes = buffer.feed(updates.time, updates.key, updates.values, updates.rates, watermark=updates.arrival).changes
     made = versions_of(held, np.empty(0, np.int64), changes, updates.arrival[changes.at] - delay)
     rates = updates.rates[made.arrival]
     value = updates.values[made.arrival] + rates * ((made.start - updates.time[made.arrival]) / SECOND)[:, None]
@@ -100,7 +100,7 @@ def memory(
     before, evicted, held = 0, 0, []
     for t, cut in enumerate(cuts, 1):
         time, key, values, rates, clock = (column[before:cut] for column in columns)
-        evicted += int((buffer.feed(time, key, values, rates, clock=clock).evicted >= 0).sum())
+        evicted += int((buffer.feed(time, key, values, rates, watermark=clock).evicted >= 0).sum())
         buffer.advance(t * SECOND + delay)
         held.append(buffer.count)
         before = cut
