@@ -48,9 +48,13 @@ def matches(
     bound = None if limit == UNLIMITED else limit
     stream = Stream(("car",), value, rate, threshold, round(scenario.period * SECOND), bound, policy)
     tables = PredictionTables(
-        (stream,), (Side(0), Side(0)), (Pair(0, 1, question(scenario, window)),), until=scenario.seconds * SECOND + 1,
-        columns=("a", "b", "valid_from", "valid_to"), seed=seed,
-    )  # fmt: skip
+        (stream,),
+        (Side(0), Side(0)),
+        (Pair(0, 1, question(scenario, window)),),
+        until=scenario.seconds * SECOND + 1,
+        columns=("a", "b", "valid_from", "valid_to"),
+        seed=seed,
+    )
     kernel = PredictionKernel(tables, threads=os.cpu_count() or 1)
     rows = kernel.step(kernel.initial(), as_table(updates, scenario.threshold), scenario.seconds * SECOND, end=True)[1]
     a, b = rows["a"].to_numpy(), rows["b"].to_numpy()
@@ -83,9 +87,15 @@ def late_matches(
     pieces = Pieces(updates.key[made.arrival], made.start, made.end, made.end_open, value, rates, np.zeros(rates.shape))
     asked = question(scenario, window)
     found = join(
-        pieces, pieces, asked, None, scenario.seconds * SECOND, False, os.cpu_count() or 1,
-        known=(made.known, made.known),
-    )  # fmt: skip
+        pieces,
+        pieces,
+        asked,
+        None,
+        scenario.seconds * SECOND,
+        False,
+        os.cpu_count() or 1,
+        visible=(made.visible, made.visible),
+    )
     return at_seconds(found.left, found.right, found.valid_from, found.valid_to, scenario)
 
 

@@ -44,9 +44,14 @@ def send(trace: Trace, predictor: Predictor, max_delay: float = 0.0, seed: int =
     reasons = {"first": 0, "correction": 0, "heartbeat": 0}
     for number, (times, places) in enumerate(zip(trace.times, trace.places, strict=True)):
         sensor = Sensor(
-            number, ("x", "y"), predictor=predictor, threshold=scenario.threshold, period=scenario.period,
-            every=scenario.sample_every, key_column="car",
-        )  # fmt: skip
+            number,
+            ("x", "y"),
+            predictor=predictor,
+            threshold=scenario.threshold,
+            period=scenario.period,
+            every=scenario.sample_every,
+            key_column="car",
+        )
         for time, (x, y) in zip(times.tolist(), places.tolist(), strict=True):
             update = sensor.sample(time / SECOND, x=x, y=y)
             if update is not None:

@@ -118,8 +118,10 @@ def show_days(days: Sequence[dict[str, Quality]]) -> None:
             means = [sum(getattr(s, figure) for s in scores) / len(scores) for figure in ("precision", "recall", "f1")]
             spread = statistics.stdev([s.f1 for s in scores]) if len(scores) > 1 else 0.0
             told = "{:.2f}/{:.2f}/{:.2f}".format(*means)
-            print(f"  {name:<22} mean {told}, F1 from {min(s.f1 for s in scores):.2f} to "
-                  f"{max(s.f1 for s in scores):.2f}, standard deviation {spread:.2f}")  # fmt: skip
+            print(
+                f"  {name:<22} mean {told}, F1 from {min(s.f1 for s in scores):.2f} to "
+                f"{max(s.f1 for s in scores):.2f}, standard deviation {spread:.2f}"
+            )
         print()
 
 
