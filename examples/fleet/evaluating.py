@@ -19,6 +19,7 @@ from presage.operators.prediction.kernel.buffer.versions import versions_of
 from presage.operators.prediction.kernel.join import join
 from presage.operators.prediction.kernel.pieces import Pieces
 from presage.operators.prediction.kernel.query import SEQ, TIME, Pair, PredictionTables, Side, Stream
+from presage.operators.prediction.kernel.regions.evaluation import Times
 from presage.operators.prediction.kernel.spec import Comparator, JoinSpec, JoinTerm
 from presage.operators.prediction.kernel.validator import PredictionKernel
 
@@ -86,16 +87,8 @@ def late_matches(
     value = updates.values[made.arrival] + rates * ((made.start - updates.time[made.arrival]) / SECOND)[:, None]
     pieces = Pieces(updates.key[made.arrival], made.start, made.end, made.end_open, value, rates, np.zeros(rates.shape))
     asked = question(scenario, window)
-    found = join(
-        pieces,
-        pieces,
-        asked,
-        None,
-        scenario.seconds * SECOND,
-        False,
-        os.cpu_count() or 1,
-        visible=(made.visible, made.visible),
-    )
+    times, seen = Times(until=scenario.seconds * SECOND), (made.visible, made.visible)
+    found = join(pieces, pieces, asked, times, False, os.cpu_count() or 1, seen)
     return at_seconds(found.left, found.right, found.valid_from, found.valid_to, scenario)
 
 
