@@ -6,7 +6,6 @@ capabilities: like the catalog they serve every query, and whoever builds a work
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +33,7 @@ from presage.model.paths import AnyPath, Roots, read_text
 from presage.model.permissions import Permissions
 from presage.model.semantics import Context
 from presage.model.text import Source, Span
-from presage.model.time import parse_timestamp
+from presage.model.time import parse_timestamp, wall_clock
 from presage.model.types import TIMESTAMP
 from presage.operators.knowledge.library import Library
 from presage.operators.registry import parts
@@ -47,10 +46,6 @@ from presage.select.warnings import warnings_of
 if TYPE_CHECKING:
     from presage.optimize import Optimized
     from presage.plan.picture import Picture
-
-
-def wall_clock() -> int:
-    return time.time_ns() // 1_000
 
 
 @dataclass

@@ -7,7 +7,6 @@ time that all streams have reached.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
 from presage.execution.stage import EventCommand
@@ -22,6 +21,7 @@ from presage.live.program import InputSignature, Program
 from presage.live.shared_execution import LEAST_MEMBERS
 from presage.live.statement import RUNNING, Statement
 from presage.live.tasks import Files, Outcomes, Part, SharedTask
+from presage.model.time import wall_clock
 from presage.plan.nodes import Scan
 from presage.storage import FileSet, Log
 
@@ -264,7 +264,7 @@ class BatchPlanner:
     def overdue(self, statement: Statement) -> bool:
         """Whether one of its recalls has been suspended for too long."""
         due = statement.recalls_due
-        return due is not None and time.time_ns() // 1_000 > due
+        return due is not None and wall_clock() > due
 
     def awaits_recalls(self, statement: Statement, deployed: list[Statement]) -> bool:
         """Whether rows follow without new events: from its own recalls, or from those of its producers."""

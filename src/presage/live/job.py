@@ -37,12 +37,13 @@ from presage.live.runner import STATE_BYTES, CompiledStatement, Runner
 from presage.live.shared_execution import LEAST_MEMBERS
 from presage.live.state_store import SHARED_KEY, StateStore
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
-from presage.live.statement_update import NO_STATE, wall_clock
+from presage.live.statement_update import NO_STATE
 from presage.live.step_thread import SECONDS_PER_BATCH, BatchInterruptedError, StepOverdueError, StepThread, too_slow
 from presage.live.task_dispatch import TaskDispatcher, Workers
 from presage.live.tasks import Outcomes, Task
 from presage.logging import WARNING, tell
 from presage.model.catalog import EventType, Moment
+from presage.model.time import wall_clock
 from presage.operators.running import open_events
 from presage.storage import Log, failpoints
 from presage.storage.home import DERIVED, RESULTS

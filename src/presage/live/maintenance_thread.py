@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from presage.logging import INFO, WARNING, tell
 from presage.model.catalog import EventType
-from presage.model.time import parse_duration
+from presage.model.time import parse_duration, wall_clock
 from presage.storage import InUse, Log, MaintenanceReport, max_ahead
 
 LOOK_SECONDS = 0.25
@@ -106,7 +106,7 @@ class MaintenanceThread:
         silent = monotonic - self._heard[event_type.name][1]
         if silent < idle_after:
             return
-        now = time.time_ns() // 1_000 if progress.last_time is None else progress.last_time + silent
+        now = wall_clock() if progress.last_time is None else progress.last_time + silent
         watermark = now - event_type.max_delay
         if progress.watermark is None or watermark >= progress.watermark + idle_after:
             self._log.append_watermark(event_type.name, watermark, max_ahead(event_type))

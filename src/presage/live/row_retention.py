@@ -7,7 +7,6 @@ after a crash in between, by the next round.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +19,7 @@ from presage.live.deployments import DeploymentRegistry
 from presage.live.results import FileRemainder, remainders_in
 from presage.live.statement import Statement
 from presage.model.catalog import EventType
-from presage.model.time import format_duration
+from presage.model.time import format_duration, wall_clock
 from presage.storage import Log
 from presage.storage.home import RESULTS
 
@@ -39,7 +38,7 @@ class RowRetention:
 
     def apply(self, now: int | None = None) -> int:
         """Remove rows; returns how many. `now`: microseconds, the wall clock if None."""
-        now = time.time_ns() // 1_000 if now is None else now
+        now = wall_clock() if now is None else now
         # With statements whose rows were removed before: a crash may have left their files as they were.
         statements = [s for s in [*self.deployments.job.statements.values()] if s.retention is not None or s.removed]
         if not statements or not self.log.archive.holds(RESULTS):

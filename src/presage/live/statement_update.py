@@ -5,7 +5,6 @@ The commit draft collects the updates of all statements.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,13 +15,9 @@ from presage.live.program import Program
 from presage.live.state_files import Chain, has_shard, is_lost_state
 from presage.live.statement import FAILED, FINISHED, Statement
 from presage.live.tasks import Outcome
+from presage.model.time import wall_clock
 
 NO_STATE: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}, "recalls": {}, "output_watermark": None}
-
-
-def wall_clock() -> int:
-    """Microseconds."""
-    return time.time_ns() // 1_000
 
 
 def output_watermark(statement: Statement, input_range: InputRange, several: list[Outcome]) -> int | None:

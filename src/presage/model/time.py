@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -32,6 +33,11 @@ _ISO = re.compile(
     r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?"
     r"\s*(Z|z|[+-]\d\d(?::?\d\d)?)?"
 )
+
+
+def wall_clock() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1_000
 
 
 def parse_duration(text: str) -> int | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from presage.model.catalog import Sink
+from presage.model.time import wall_clock
 from presage.storage.disk import corrupt
 from presage.storage.home import Home
 from presage.storage.sealed_json import seal, unseal
@@ -64,7 +64,7 @@ class PositionFile:
     def skip(self, row: str, reason: str) -> None:
         """Store which row is skipped, and why. After a crash it may be stored twice."""
         self._folder()
-        entry = {"id": row, "reason": reason[:MOST_REASON], "at": time.time_ns() // 1_000}
+        entry = {"id": row, "reason": reason[:MOST_REASON], "at": wall_clock()}
         with open(self._skipped, "ab") as file:
             if file.tell() and not self._ends_whole():
                 file.write(b"\n")  # a crash cut the last entry: its row is processed again

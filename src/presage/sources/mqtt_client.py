@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 import sys
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, Protocol
 
 from presage.errors import PresageError, error
 from presage.model.permissions import Grant
+from presage.model.time import wall_clock
 from presage.sources.spool import Message
 
 KEEP_ALIVE_SECONDS = 30
@@ -119,7 +119,7 @@ class PahoClient:
             except UnicodeDecodeError:
                 topic = "a topic that is not UTF-8"
             packet = int(message.mid) if message.qos else 0
-            received = Message(topic, bytes(message.payload), packet, time.time_ns() // 1_000)
+            received = Message(topic, bytes(message.payload), packet, wall_clock())
             listener.take(received, bool(message.dup))
 
         client.on_connect, client.on_subscribe, client.on_disconnect = connected, subscribed, disconnected

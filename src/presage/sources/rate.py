@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 from presage.model.arrow import to_arrow
 from presage.model.catalog import EventType
-from presage.model.time import format_timestamp, parse_timestamp
+from presage.model.time import format_timestamp, parse_timestamp, wall_clock
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, StructOf
 from presage.sources.source import PAUSE, Source
 from presage.storage import ROW, Arrival, Checked, Cursor, Delivery
@@ -29,7 +28,7 @@ class RateSource(Source):
 
     name = "rate"
 
-    def __init__(self, event_type: EventType, now: Callable[[], int] = lambda: time.time_ns() // 1_000) -> None:
+    def __init__(self, event_type: EventType, now: Callable[[], int] = wall_clock) -> None:
         super().__init__()
         options = event_type.options
         self._type = event_type

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
+from presage.model.time import wall_clock
 from presage.storage import failpoints
 from presage.storage.catalog_log import CatalogLog
 from presage.storage.columns import TABLES
@@ -96,7 +96,7 @@ class Committer:
             before = self.state.n
             try:
                 self._apply_pending()
-                yield Turn(before + 1, uuid.uuid4().hex, time.time_ns() // 1_000)
+                yield Turn(before + 1, uuid.uuid4().hex, wall_clock())
             except Exception as failure:
                 if isinstance(failure, OSError | DeltaError) or is_full(failure):
                     # A written record is committed, even if it could not be applied yet.

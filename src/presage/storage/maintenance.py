@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from presage.model.catalog import EventType
+from presage.model.time import wall_clock
 from presage.storage import failpoints
 from presage.storage.chunks import Shape, arrivals, bucket_of, neighbours_to_merge, slices_to_compact
 from presage.storage.columns import EVENTS, ORDER
@@ -135,7 +136,7 @@ class Maintenance:
         keep = retention_of(event_type)
         if keep is None:
             return 0
-        now = time.time_ns() // 1_000 if now is None else now
+        now = wall_clock() if now is None else now
         return Retention(self._committer).retain(table_name(event_type), keep, in_use, now)
 
     def _vacuum(self, grace: float) -> int:

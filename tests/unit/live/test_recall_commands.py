@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from presage.live.deployment import show_statements
 from presage.live.recall_commands import execute_recall_command, show_recalls
 from presage.live.trigger import Trigger
 from presage.model.time import format_timestamp, to_micros
-from presage.operators.recall import deployed as columnar
 from presage.operators.recall import spark_history as recall_spark
 from recovery.living import Living
 from recovery.recalling import recalling_home
@@ -36,14 +36,11 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1_700_000_000 * SECOND
 
-    def __call__(self) -> int:
-        return self.now
-
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(columnar, "wall_clock", made)
+    monkeypatch.setattr(time, "time_ns", lambda: made.now * 1_000)
     return made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,6 +17,7 @@ from presage.errors import error
 from presage.execution.steps import Rows, StepContext, run, schema_of
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.model.operator_state import State
+from presage.model.time import wall_clock
 from presage.operators.recall.background_reads import BackgroundReads
 from presage.operators.recall.executor import REACHED, Archive, RecallExecutor, has_tasks
 from presage.operators.recall.nodes import Recall, Similar
@@ -98,11 +98,6 @@ def _deployed(node: Node) -> Node:
         return node.map_inputs(_deployed)
     # The plans of history stay as they are: they run as queries.
     return Recalling(_deployed(node.input), Unread(node), node.present)
-
-
-def wall_clock() -> int:
-    """Microseconds."""
-    return time.time_ns() // 1_000
 
 
 def described(plan: Node) -> list[str]:
