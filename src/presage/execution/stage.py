@@ -161,7 +161,7 @@ class Outlook(NamedTuple):
     reopened: int | None = None
 
 
-class SharedStates(Protocol):
+class StateSharing(Protocol):
     """How the nodes of an operator run in shared execution: for many statements that differ in constants alone, with
     the number of the statement as a further key. `KEEPERS` are its stateful nodes."""
 
@@ -216,6 +216,6 @@ class Operator:
     explained: Callable[[Node], list[str]] = lambda plan: []
     open_events: Callable[[State], list[OpenEvent]] = lambda state: []
     outlook: Callable[[State], Outlook | None] = lambda state: None
-    shared: SharedStates | None = None
+    shared: StateSharing | None = None
     apart_from_matches: tuple[type[Node], ...] = ()
     traced: Mapping[type[Node], Callable[[Any], tuple[Node, tuple[Field, ...]]]] = field(default_factory=dict)
