@@ -20,10 +20,9 @@ from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.model.operator_state import State
 from presage.operators.recall.background_reads import BackgroundReads
 from presage.operators.recall.executor import REACHED, Archive, RecallExecutor, has_tasks
-from presage.operators.recall.nodes import Recall, Similar
+from presage.operators.recall.nodes import Recall, Retained, Similar
 from presage.operators.recall.past_events import RECENT_UNITS, SLOT, Past
 from presage.operators.recall.past_index import PastIndex
-from presage.operators.recall.retained import Retained
 from presage.plan.expr import Expr
 from presage.plan.nodes import SEQ, TIME, Field, Node, Scan, Stamp, Trait, traits_of
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from presage.execution.stage import OpenEvent, Operator
 from presage.operators.recall import deployed
 from presage.operators.recall.executor import outlook_of, recalls_of
-from presage.operators.recall.retained import Retained
+from presage.operators.recall.nodes import Retained
 from presage.plan.nodes import Node, Trait
 
 
