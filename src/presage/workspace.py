@@ -141,9 +141,9 @@ class Workspace:
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Imported here and below: `presage check` needs neither, and they take a third of its time to load.
-        from presage.optimize import optimize
+        from presage.optimize import in_order, optimize
 
-        return optimize(query.plan, tuple(rule for part in parts("rules").values() for rule in part.RULES))
+        return optimize(query.plan, in_order(rule for part in parts("rules").values() for rule in part.RULES))
 
     def explain(self, query: BoundQuery) -> str:
         from presage.plan.explain import explain
