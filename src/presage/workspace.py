@@ -25,9 +25,8 @@ from presage.declarations.sources import check_source
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.lang import parse
 from presage.lang import syntax as s
-from presage.lang.command_syntax import OF_SCENARIOS, Advance, CreateStatement, InsertValues
+from presage.lang.command_syntax import OF_SCENARIOS, Advance, CreateStatement, EventStatement, InsertValues
 from presage.lang.parser import parse_leniently
-from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
 from presage.model.catalog import Attribute, Catalog, EventType, Model, Moment, Producer, Relation
 from presage.model.paths import AnyPath, Roots, read_text
@@ -204,7 +203,7 @@ class Workspace:
         elif isinstance(statement, OF_SCENARIOS):
             fix = "presage test carries it out"
             raise error("UNSUPPORTED", statement.span, what=statement.word, where="outside of a scenario", fix=fix)
-        elif not isinstance(statement, s.Show | RecallCommand):
+        elif not isinstance(statement, s.Show | EventStatement):
             self.catalog = self.declare(statement)
 
     def inserted(self, statement: InsertValues) -> tuple[EventType, Inserted]:

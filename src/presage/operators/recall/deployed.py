@@ -128,10 +128,10 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     state = context.states.by_place.get(place)
     present = tuple(run(each, context).table for each in node.present)
     made = [schema_of(recall.columns, recall.order).empty_table()]
-    if state is not None and not (node.in_order or rows.table.num_rows or context.recall_commands or has_tasks(state)):
+    if state is not None and not (node.in_order or rows.table.num_rows or context.commands or has_tasks(state)):
         return Rows(made[0], rows.watermark)
     executor = _executor(node, context, present)
-    executor.apply(context.recall_commands)
+    executor.apply(context.commands)
     executor.take(rows.table, _horizon(rows, context))
     if context.end:
         executor.end()

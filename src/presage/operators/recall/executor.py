@@ -70,6 +70,9 @@ class Cohort:
         return {"units": self.chunks, "tasks": self.tasks, **figures}
 
 
+SHOWN = ("event_id", "state", "tickets", "chunks", "of_chunks", "results", "covered_from", "covered_to", "priority")
+
+
 class OpenRecall(NamedTuple):
     """A task, the number of its chunks, and the history that it has read."""
 
@@ -80,7 +83,7 @@ class OpenRecall(NamedTuple):
 
     @property
     def shown(self) -> tuple[Any, ...]:
-        """The columns of SHOW RECALLS; an end without a bound is null."""
+        """The values of `SHOWN`; an end without a bound is null."""
         covered = [None if abs(at) >= EVER else format_timestamp(at) for at in (self.covered_from, self.covered_to)]
         task, priority = self.task, ("live", "background")[self.task.priority]
         return (task.event, task.state, task.tickets, task.unit, self.chunks, task.results, *covered, priority)
