@@ -2,6 +2,7 @@
 
 `presage check` needs nothing more; the engine adds the archive and Spark. Knowledge bases are named here, unlike other
 capabilities: like the catalog they serve every query, and whoever builds a workspace decides where they are stored.
+Models are, too, because the catalog holds them and their files have paths like those of relations.
 """
 
 from __future__ import annotations

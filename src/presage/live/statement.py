@@ -1,4 +1,7 @@
-"""The record of a deployed statement, as the journal keeps it."""
+"""The record of a deployed statement, as the journal keeps it.
+
+Figures keep the names that `Deployment.status`, the metrics and the journal have for them, whichever operator counts.
+"""
 
 from __future__ import annotations
 
