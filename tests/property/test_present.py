@@ -17,9 +17,8 @@ from presage.columnar.evaluate import Evaluator
 from presage.execution.steps import schema_of
 from presage.lang import parse_statement
 from presage.operators.recall.deployed import present_rows
-from presage.operators.recall.nodes import Recall
+from presage.operators.recall.nodes import Recall, Retained
 from presage.operators.recall.questions import EVER
-from presage.operators.recall.retained import Retained
 from presage.plan.nodes import SEQ, TIME
 from property.test_recalled import (
     SECOND,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from presage.execution.stage import OpenEvent, Operator
 from presage.operators.recall import deployed
-from presage.operators.recall.executor import outlook_of, recalls_of
-from presage.operators.recall.retained import Retained
+from presage.operators.recall.executor import SHOWN, outlook_of, recalls_of
+from presage.operators.recall.nodes import Retained
 from presage.plan.nodes import Node, Trait
 
 
@@ -27,5 +27,6 @@ OPERATOR = Operator(
     deployed=deployed.deployed_plan,
     explained=deployed.described,
     open_events=lambda state: [OpenEvent(recall.task.event, recall.shown) for recall in recalls_of(state)],
+    event_columns=SHOWN,
     outlook=outlook_of,
 )

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from presage.errors import PresageError
+from presage.execute_statement import command_event, show_open_events
 from presage.lang import parse_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.deployment import show_statements
-from presage.live.recall_commands import execute_recall_command, show_recalls
 from presage.live.trigger import Trigger
 from presage.model.time import format_timestamp, to_micros
 from presage.operators.recall import spark_history as recall_spark
@@ -67,11 +67,11 @@ def load(home: Living, *overloads: tuple[int, str], traffic: int = 12) -> None:
 def said(home: Living, text: str) -> None:
     command = parse_statement(text)
     assert isinstance(command, RecallCommand)
-    execute_recall_command(home.standing.job, command)
+    command_event(home.standing.job, command)
 
 
 def shown(home: Living) -> dict[str, dict[str, Any]]:
-    names, rows = show_recalls(home.standing.job)
+    names, rows = show_open_events(home.standing.job)
     found = [dict(zip(names, row, strict=True)) for row in rows]
     return {row["event_id"]: row for row in found}
 
