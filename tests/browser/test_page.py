@@ -9,7 +9,7 @@ import time
 import pytest
 
 from browser.chromium import Page, Watched, keep_picture
-from browser.looking import WATCH_FRAMES, Busy, faults, too_faint
+from browser.page_checks import WATCH_FRAMES, Busy, faults, too_faint
 from browser.served import TOKEN, Served, moment
 from browser.world import furnish
 from presage.console.app import open_gate
