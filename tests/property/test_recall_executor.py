@@ -1,4 +1,4 @@
-"""Laws of the recall executor: the last rows do not depend on the order of turns, nor on how often its state is saved."""
+"""Laws of the recall executor: the last rows depend neither on the order of turns nor on saving and restoring."""
 
 from __future__ import annotations
 

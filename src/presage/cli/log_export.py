@@ -1,4 +1,4 @@
-"""`presage log HOME export STREAM`: its events in the order of their time, as a file. Works while an engine is running."""
+"""`presage log HOME export STREAM`: its events in the order of their time, as a file. Works beside a running engine."""
 
 from __future__ import annotations
 
