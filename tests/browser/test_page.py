@@ -212,5 +212,5 @@ def test_who_comes_without_the_token_is_told_and_can_give_it(served: Served, wat
     keep_picture(page, "locked")
     page.fill("#token", TOKEN)
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=No statement stands yet")
+    page.wait_for_selector("text=No statement is deployed yet")
     assert TOKEN not in page.url
