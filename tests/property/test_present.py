@@ -24,7 +24,7 @@ from property.test_recalled import (
     SECOND,
     SMALL,
     WORLDS,
-    Told,
+    RevisionLog,
     World,
     declared,
     expected,
@@ -89,7 +89,7 @@ def test_every_revision_meets_what_is_there_when_it_is_made(
 ) -> None:
     node = bound(name, last, condition, final=False)
     progress, events, answering = started(node, world)
-    told = [Told([]) for _ in events]
+    told = [RevisionLog([]) for _ in events]
     changing = any(recall.identity is not None for recall in node.recalls)
     units = world.units()
     for step, unit in enumerate(units):

@@ -1,4 +1,4 @@
-"""The sizes of what will be read in, a JVM that fits on its way up: it starts while Python is still loading."""
+"""Prestart of the JVM with a heap for the inputs' size, while Python is still loading."""
 
 from __future__ import annotations
 

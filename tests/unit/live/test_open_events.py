@@ -1,4 +1,4 @@
-"""Standing statements that recall: streams that they fill, what users see and say of open events, and the pace."""
+"""Deployed statements that recall: streams that they fill, what users see and say of open events, and the pace."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def load(home: Living, *overloads: tuple[int, str], traffic: int = 12) -> None:
 def said(home: Living, text: str) -> None:
     command = parse_statement(text)
     assert isinstance(command, RecallCommand)
-    command_event(home.standing.job, command)
+    command_event(home.deployments.job, command)
 
 
 def shown(home: Living) -> dict[str, dict[str, Any]]:
-    names, rows = show_open_events(home.standing.job)
+    names, rows = show_open_events(home.deployments.job)
     found = [dict(zip(names, row, strict=True)) for row in rows]
     return {row["event_id"]: row for row in found}
 
@@ -93,7 +93,7 @@ def test_a_paused_event_holds_back_the_stream_and_those_who_read_it(home: Living
     home.drain()
     assert told(home) == [("a", 12)]
     assert [row["sid"] for row in home.rows("reader")] == ["a"], "'c' is later than 'b', which is open"
-    assert home.standing.job.caught_up(home.standing["reader"]._number, home.log.point.arrivals)
+    assert home.deployments.job.caught_up(home.deployments["reader"]._number, home.log.point.arrivals)
     said(home, "CANCEL RECALL 'b' OF told")
     home.drain()
     assert told(home) == [("a", 12), ("c", 12)], "only answers over all of history become events"
@@ -121,18 +121,18 @@ def test_a_statement_that_ends_answers_what_is_open_and_its_readers_have_it(home
     assert told(home) == []
     load(home, (130, "c"), traffic=0)
     home.drain()
-    assert home.standing["told"].status.state == "finished"
+    assert home.deployments["told"].status.state == "finished"
     assert told(home) == told(home, "reader") == [("a", 12), ("b", 12)]
 
 
 def test_a_reader_waits_for_answers_and_then_goes_on(home: Living) -> None:
     home.deploy(FILL.format(""), "told")
     home.deploy("SELECT sid, n FROM Told", "reader")
-    number = home.standing["reader"]._number
+    number = home.deployments["reader"]._number
     load(home, (100, "a"))
-    job = home.standing.job
+    job = home.deployments.job
     assert job.advance()
-    assert home.standing["told"].status.recalls_ready == 1
+    assert home.deployments["told"].status.recalls_ready == 1
     assert told(home) == told(home, "reader") == []
     assert not job.caught_up(number, home.log.point.arrivals)
     batches = 0
@@ -172,11 +172,11 @@ def test_open_events_and_their_boundary_survive_a_death(home: Living, tmp_path: 
     home.drain()
     while "b" in shown(home):
         said(home, "CONTINUE RECALL 'b'")
-    before = home.standing["told"].explain()
+    before = home.deployments["told"].explain()
     home.die()
     with recalling_home(tmp_path / "home") as again:
         again.drain()
-        assert again.standing["told"].explain() == before
+        assert again.deployments["told"].explain() == before
         assert "all have been made up to: 2024-01-01T00:01:39.999999Z" in before
         assert told(again, "reader") == []
         while "a" in shown(again):
@@ -191,8 +191,8 @@ def test_lost_states_are_made_again_and_readers_miss_nothing(home: Living, tmp_p
     load(home, (100, "a"), (101, "b"))
     home.drain()
     load(home, (102, "c"), traffic=0)
-    home.standing.job.advance()
-    assert home.standing["told"].status.recalls_ready
+    home.deployments.job.advance()
+    assert home.deployments["told"].status.recalls_ready
     home.die()
     for path in (tmp_path / "home" / "states").iterdir():
         path.unlink()
@@ -207,15 +207,15 @@ def test_a_lost_state_of_revisions_is_told_not_guessed(home: Living, tmp_path: P
     """How many revisions there were depends on when history was read: they cannot be counted off."""
     home.deploy(RECALL.format("", ""), "means")
     load(home, (100, "a"), (101, "b"))
-    home.standing.job.advance()
-    assert home.standing["means"].status.recalls_ready
+    home.deployments.job.advance()
+    assert home.deployments["means"].status.recalls_ready
     home.die()
     for path in (tmp_path / "home" / "states").iterdir():
         path.unlink()
     with recalling_home(tmp_path / "home") as again:
         load(again, (103, "d"), traffic=0)
-        again.standing.job.advance()
-        status = again.standing["means"].status
+        again.deployments.job.advance()
+        status = again.deployments["means"].status
         assert status.state == "failed"
         assert "deploy it again with replace=True" in status.last_error
 
@@ -261,11 +261,11 @@ def test_an_open_pattern_is_no_open_recall(home: Living) -> None:
     home.deploy(text + "RECALL LAST 1 hour ( SELECT count(*) AS n FROM Traffic h ) AS r", "pairs")
     load(home, (100, "a"), (101, "b"), (102, "a"))
     for _ in range(20):
-        if not home.standing.job.advance():
+        if not home.deployments.job.advance():
             break
     else:
         raise AssertionError("the job does not come to an end")
-    status = home.standing["pairs"].status
+    status = home.deployments["pairs"].status
     assert (status.partial_matches, status.recalls_ready, status.recalls_suspended) == (2, 0, 0)
     assert {row["n"] for row in home.rows("pairs") if not row["extrapolated"]} == {12}
 
@@ -276,7 +276,7 @@ def test_an_open_pattern_is_no_open_recall(home: Living) -> None:
 def test_reports_are_spaced_by_the_wall_clock(home: Living, clock: Clock) -> None:
     home.deploy(RECALL.format("", "REPORT EVERY 10 sec"), "means")
     load(home, (100, "a"))
-    while home.standing.job.advance():
+    while home.deployments.job.advance():
         clock.now += 4 * SECOND
     # Six chunks, one each four seconds: the first, those ten seconds after one that was told, and the last.
     chunks = [row["extrapolated"] for row in home.rows("means")]
@@ -299,14 +299,14 @@ def test_an_event_that_nobody_asks_for_is_dropped_although_nothing_arrives(home:
     clock.now += 40 * SECOND
     said(home, "CONTINUE RECALL 'b'")
     clock.now += 15 * SECOND
-    assert not home.standing.job.overdue
-    assert not home.standing.job.advance()
+    assert not home.deployments.job.overdue
+    assert not home.deployments.job.advance()
     assert set(shown(home)) == {"a", "b"}
     clock.now += 10 * SECOND
-    assert home.standing.job.overdue
+    assert home.deployments.job.overdue
     home.drain()
     assert set(shown(home)) == {"b"}, "somebody has asked for it since"
-    assert not home.standing.job.overdue
+    assert not home.deployments.job.overdue
     while shown(home):
         said(home, "CONTINUE RECALL 'b'")
     assert told(home) == [("b", 12)]
@@ -322,7 +322,7 @@ def test_a_driver_is_woken_for_what_the_wall_clock_makes_to_do(home: Living, clo
         def stop(self) -> None: ...
 
     ticks: Any = Ticks()
-    driver = Trigger(lambda work: ticks, home.log, home.standing.job)
+    driver = Trigger(lambda work: ticks, home.log, home.deployments.job)
     home.deploy(RECALL.format("", "PAUSE EVERY 1 CHUNKS DROP AFTER 1 min"), "means")
     load(home, (100, "a"))
     home.drain()

@@ -141,7 +141,7 @@ class Select:
         if len(streams) > 1:
             return "it joins streams, whose events may lie in different chunks"
         if streams and not self.sources[0].is_stream:
-            return "its stream stands behind a relation"
+            return "its stream follows a relation in FROM"
         if any(source.select is not None for source in self.sources) or self.subqueries:
             return "it has a select inside"
         if not streams:
