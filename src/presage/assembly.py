@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,6 @@ from presage.execution.spark.executor_tasks import run_on_executors
 from presage.execution.spark.kafka import KafkaTopic, write_kafka
 from presage.execution.spark.result import TableResult
 from presage.execution.spark.session_handle import SessionHandle
-from presage.execution.spark.streaming import Ticker, start_ticker
 from presage.live.deployments import DeploymentRegistry, restore_catalog
 from presage.live.job import Job
 from presage.live.maintenance_thread import MaintenanceThread
@@ -96,7 +95,7 @@ class Assembly:
         shards = options.parallelism if options.rows_per_batch > options.rows_on_driver else 1
         try:
             job = self._new_job(options)
-            self.trigger = Trigger(self._start_ticker, self.log, job)
+            self.trigger = Trigger(self.log, job)
             feed = ResultFeed(job, self.log.archive)
             write = lambda rows, options: write_kafka(self.session.get(), rows, options)  # noqa: E731
             self.sinks = Sinks(self.log, self.workspace, feed, self.lock, write)
@@ -165,10 +164,7 @@ class Assembly:
         self.sources.start()
         self.sinks.start()
         if self.deployments.running:
-            self.session.start()
-            threading.Thread(target=self.trigger.catch_up, name="presage-catch-up", daemon=True).start()
-            run = self.trigger.ensure_running_unless_closed
-            threading.Thread(target=run, name="presage-live", daemon=True).start()
+            self.trigger.ensure_running()
 
     def check_open(self) -> None:
         self.log.home.check_owner()
@@ -208,10 +204,6 @@ class Assembly:
     def _started_session(self) -> SparkSession:
         """Without the session's lock if it has started: the holder of the lock may wait for the calling batch."""
         return self.session.now or self.spark()
-
-    def _start_ticker(self, work: Callable[[], None]) -> Ticker:
-        self.check_open()
-        return start_ticker(self.session.get(), work)
 
     def _catalyst(self) -> Fallback:
         return catalyst(self._started_session(), self.tables.now())

@@ -14,7 +14,6 @@ from presage.lang import parse_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.deployment import show_statements
 from presage.live.recall_commands import execute_recall_command, show_recalls
-from presage.live.trigger import Trigger
 from presage.model.time import format_timestamp, to_micros
 from presage.operators.recall import spark_history as recall_spark
 from recovery.living import Living
@@ -310,31 +309,3 @@ def test_an_event_that_nobody_asks_for_is_dropped_although_nothing_arrives(home:
     while shown(home):
         said(home, "CONTINUE RECALL 'b'")
     assert told(home) == [("b", 12)]
-
-
-def test_a_driver_is_woken_for_what_the_wall_clock_makes_to_do(home: Living, clock: Clock) -> None:
-    class Ticks:
-        running, failure, count = True, None, 0
-
-        def tick(self) -> None:
-            self.count += 1
-
-        def stop(self) -> None: ...
-
-    ticks: Any = Ticks()
-    driver = Trigger(lambda work: ticks, home.log, home.standing.job)
-    home.deploy(RECALL.format("", "PAUSE EVERY 1 CHUNKS DROP AFTER 1 min"), "means")
-    load(home, (100, "a"))
-    home.drain()
-    clock.now += 61 * SECOND
-    driver.wake()
-    assert ticks.count == 0, "it does not run yet"
-    driver.ensure_running()
-    before = ticks.count
-    driver.wake()
-    assert ticks.count == before + 1
-    home.drain()
-    before = ticks.count
-    driver.wake()
-    assert ticks.count == before
-    driver.stop()
