@@ -48,13 +48,13 @@ class Trigger:
     def stop(self) -> None:
         """Run no more batches; a running batch that takes long is interrupted."""
         with self._lock:
-            self._stopped = True
+            following, self._stopped = self._thread is not None and not self._stopped, True
+        if following:
+            self._log.unfollow(self._arrived)
         self._job.leave()
         self._news.set()
-        if self._thread is not None:
-            self._log.unfollow(self._arrived)
-            if threading.current_thread() is not self._thread:
-                self._thread.join()
+        if self._thread is not None and threading.current_thread() is not self._thread:
+            self._thread.join()
         self._history.close()
 
     def trouble(self) -> str | None:

@@ -60,7 +60,7 @@ class Arrivals:
         self.followers.append(follower)
 
     def unfollow(self, follower: Callable[[], None]) -> None:
-        self.followers = [each for each in self.followers if each != follower]
+        self.followers.remove(follower)
 
     def record(self, arrivals: int) -> None:
         self.point.arrivals += arrivals

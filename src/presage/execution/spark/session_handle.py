@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from presage.errors import error
 from presage.execution.spark.session import leave_session, start_session, use_session, wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class SessionHandle:
@@ -52,6 +54,8 @@ class SessionHandle:
 
     def _use_running(self) -> None:
         """Use the active session, which Spark may know in this thread only; the engine does not stop it."""
+        from pyspark.sql import SparkSession
+
         self.now = SparkSession.getActiveSession()
         if self.now is not None:
             self._name = use_session(self.now)
