@@ -49,11 +49,11 @@ demo: setup ## a smart building and a campus: events, queries, results
 test: setup ## the whole test suite, in two processes: what needs Spark, and what does not
 	@$(WITH_JAVA) $(PYTHON) scripts/run_tests.py
 
-# What every room does on Spark; the rest of the suite would say the same of a cluster as of this machine.
+# Every capability on Spark; the rest of the suite does not depend on where Spark runs.
 ON_CLUSTER := $(addprefix tests/spark/test_,queries.py patterns.py match_recognize_frames.py knowledge.py sequences.py \
 	predictions.py recall.py recall_live.py live.py log_spark_frames.py engine.py)
 
-cluster: setup ## on a standalone cluster of two workers, and there over Spark Connect: the rooms, and workers killed
+cluster: setup ## on a standalone cluster of two workers, and there over Spark Connect: every capability, and workers killed
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
 	@$(WITH_JAVA) for where in cluster connect; do $(PYTHON) -m pytest -q --on $$where tests/cluster $(ON_CLUSTER); done
 

@@ -1,6 +1,6 @@
 """Minutes in, events out: airflow sensors of a building, 600 reports a second from 1,000 sensors, and a few alarms.
 
-What the benchmarks of standing statements have in common: the streams, the statements, and a home that was left alone.
+What the benchmarks of deployed statements have in common: the streams, the statements, and a home that was left alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A burst of events in a folder that a source watches, worked off by a standing window: memory must not grow with it.
+"""A burst of events in a folder that a source watches, worked off by a deployed window: memory must not grow with it.
 
 The events lie there, 250,000 to a file, when the engine starts: one million of them, then ten. A second series gives
 every batch to Spark's workers. Memory is the resident size, looked at ten times a second: the driver's, and that of

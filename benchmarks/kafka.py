@@ -1,7 +1,7 @@
 """Kafka to row, against Spark's connector reading the same messages into its noop sink, in one session and one run.
 
 A broker on the loopback, two partitions of JSON. Ours: messages into a durable home with offsets and cursor, and a
-standing statement over them, to its last row: a filter, and a sliding average. The turns alternate; processor time is
+deployed statement over them, to its last row: a filter, and a sliding average. The turns alternate; processor time is
 that of this process, Spark's JVM and the broker together. Needs what `make integration` installs, and fetches it.
 Run as: python benchmarks/kafka.py [messages]
 """
@@ -72,17 +72,17 @@ def read_to_rows(
     """From the first look at the topic to the last row of a statement that stands already."""
     with tempfile.TemporaryDirectory() as home, Engine(spark, home, live=False, allow_hosts=["localhost"]) as engine:
         engine.execute(f"{STREAM} WITH (source = 'kafka', servers = '{servers}', topic = '{topic}')")
-        standing = engine.deploy(statement, name="standing")
-        standing.drain()
+        deployment = engine.deploy(statement, name="deployed")
+        deployment.drain()
         clock = Clock(others)
         engine.start_sources()
         while (status := engine.sources["Tick"]).rows < count:
             assert status.state != "failed", status
             time.sleep(0.01)
-        standing.drain()
+        deployment.drain()
         taken = clock.taken()
         assert engine.late("Tick").num_rows == 0
-        return taken, int(standing.status.rows_out)
+        return taken, int(deployment.status.rows_out)
 
 
 def main() -> None:

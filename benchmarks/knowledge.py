@@ -5,11 +5,11 @@ The queries are the χ-CEP paper's: query 5 is query 1 for the offices of one de
 ontology has for offices; query 7 is query 3 for meeting rooms. Each pair sees the same events, and its rows are
 collected in the same way, but there are fewer of the semantic query's.
 
-twins     the same archived events in batch, and as standing statements in batches of 200,000 events: from the moment
+twins     the same archived events in batch, and as deployed statements in batches of 200,000 events: from the moment
           that a load has returned to the moment that its rows are committed, no session in the loop
 rivals    query 5 against one ASK for each event, and the other strategies of `semantic_strategies.py`, on samples
 ready     CREATE KNOWLEDGE, deploy and the first thousand events of query 5, in an empty home and in one that was closed
-newcomers standing batches in which 1 % of the sensors have never reported before, against batches without such
+newcomers batches in which 1 % of the sensors have never reported before, against batches without such
 
 Rivals take turns, the minimum of seven after one round that is not counted. `spread` is the median over the minimum:
 how quiet the machine was. Run as: python benchmarks/knowledge.py [quick] [twins] [rivals] [ready] [newcomers]
@@ -93,7 +93,7 @@ def twins(world: World) -> None:
         print(f"batch, {sizes.events:,} events")
         compare(engine, texts, "query 1", sizes)
         compare(engine, {f"query {n}": query(n) for n in (3, 7)}, "query 3", sizes)
-    print(f"standing, batches of {sizes.batch:,} events, {sizes.batches} to a round")
+    print(f"deployed, batches of {sizes.batch:,} events, {sizes.batches} to a round")
     for pair in ((1, 5), (3, 7)):
         compare_standing(world, pair)
 
@@ -119,7 +119,7 @@ def compare_standing(world: World, pair: tuple[int, int]) -> None:
     sizes, clock = world.sizes, Clock()
     names = [f"query {number}" for number in pair]
     with world.stack:
-        statements = {name: world.standing(query(number)) for name, number in zip(names, pair, strict=True)}
+        statements = {name: world.deploy(query(number)) for name, number in zip(names, pair, strict=True)}
         for day in range(sizes.rounds + 1):
             spent = dict.fromkeys(names, 0.0)
             for place in range(sizes.batches):
@@ -148,14 +148,14 @@ def line(name: str, clock: Clock, floor: str, events: int, more: str = "") -> No
 def rivals(world: World) -> None:
     sizes, found = world.sizes, dict[str, int]()
     counts = {"query 5, batch": sizes.events, "per event": ALONE, "buffered": 20_000, "cached": 20_000}
-    counts |= {"query 5, standing": sizes.batch, "cached, pruned": sizes.events // 10}
+    counts |= {"query 5, deployed": sizes.batch, "cached, pruned": sizes.events // 10}
     events = world.events(sizes.events)
     above = events["flowrate"].to_numpy() > LIMIT
     clock = Clock()
     with Engine(home=world.home(), roots=[world.folder]) as engine, world.stack:
         engine.execute(world.declarations)
         load(engine, world)
-        standing = world.standing(query(5))
+        deployed = world.deploy(query(5))
         bases = list(engine.catalog.knowledge.values())
         ways: dict[str, Callable[[Store, pa.Table], int]] = {
             "query 5, batch": lambda store, part: engine.query(query(5)).to_arrow().num_rows,
@@ -175,16 +175,16 @@ def rivals(world: World) -> None:
                 found[name] = way(store, part)
                 if number:
                     clock.note(name, time.perf_counter() - start)
-            seconds = standing.take_in(world.events(counts["query 5, standing"], day=number))
+            seconds = deployed.take_in(world.events(counts["query 5, deployed"], day=number))
             if number:
-                clock.note("query 5, standing", seconds)
-        made = standing.deployment.status.rows_out // (sizes.rounds + 1)
+                clock.note("query 5, deployed", seconds)
+        made = deployed.deployment.status.rows_out // (sizes.rounds + 1)
     whole = int((cached(store, events, iri_of, PLACE, capacity=sys.maxsize) & above).sum())
     if found["query 5, batch"] != whole:
         raise SystemExit(f"query 5 finds {found['query 5, batch']} events, the strategies find {whole}")
-    found["query 5, standing"] = made
+    found["query 5, deployed"] = made
     print("query 5 by the strategies of the paper, each on as many events as it can do in a while")
-    rates = {name: counts[name] / clock.best(name) for name in ("query 5, batch", "query 5, standing", *ways)}
+    rates = {name: counts[name] / clock.best(name) for name in ("query 5, batch", "query 5, deployed", *ways)}
     for name, rate in rates.items():
         ratio = rate / rates["per event"]
         target = verdict(ratio >= TIMES_ALONE, TIMES_ALONE) if name.startswith("query 5") else ""
@@ -253,7 +253,7 @@ def timed(function: Callable[..., Any], phase: str, spent: dict[str, float]) -> 
 
 
 def newcomers(world: World) -> None:
-    print("standing batches in which 1 % of the sensors are new, against batches without such")
+    print("batches of a deployed statement in which 1 % of the sensors are new, against batches without such")
     compare_newcomers(world, "query 5", query(5), world.sizes.batch)
     compare_newcomers(world, "asked of sensors", about(OPEN), world.sizes.batch)
     compare_newcomers(world, "asked of sensors and rates", about(ROUNDED), world.sizes.asked)
@@ -266,8 +266,8 @@ def compare_newcomers(world: World, title: str, text: str, count: int) -> None:
     apart = several * (rounds + 1)
     usual, unheard = world.sensors[apart:], world.sensors[:apart]
     with world.stack:
-        standing = world.standing(text)
-        standing.take_in(world.events(len(usual), sensors=usual))
+        deployed = world.deploy(text)
+        deployed.take_in(world.events(len(usual), sensors=usual))
         for number in range(rounds + 1):
             kinds = {
                 "without": usual,
@@ -276,10 +276,10 @@ def compare_newcomers(world: World, title: str, text: str, count: int) -> None:
             }
             for place, (kind, names) in enumerate(kinds.items()):
                 events = world.events(count, day=len(kinds) * number + place + 1, sensors=names)
-                seconds = standing.take_in(events)
+                seconds = deployed.take_in(events)
                 if number:
                     clock.note(kind, seconds)
-        status = standing.deployment.status
+        status = deployed.deployment.status
     print(f"  {title}, batches of {count:,}: {status.rows_out:,} rows, {status.unknown_entities:,} unknown names")
     for kind in clock.taken:
         ratio = clock.best(kind) / clock.best("without")

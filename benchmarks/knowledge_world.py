@@ -29,7 +29,7 @@ class Sizes:
     buildings: int = 170
     sensors: int = 50_000
     events: int = 2_000_000  # in batch
-    batches: int = 3  # of a standing statement's round
+    batches: int = 3  # of a deployed statement's round
     batch: int = BATCH
     asked: int = 5_000  # of a batch whose every reading is asked of the store
     rounds: int = ROUNDS
@@ -70,13 +70,13 @@ class World:
         engine.deployments.drive = None  # type: ignore[attr-defined]
         return engine
 
-    def standing(self, text: str) -> Standing:
+    def deploy(self, text: str) -> DeployedQuery:
         engine = self.stack.enter_context(self.open(self.home()))
         engine.execute(self.declarations)
-        return Standing(engine, text)
+        return DeployedQuery(engine, text)
 
 
-class Standing:
+class DeployedQuery:
     """One statement in a home of its own."""
 
     def __init__(self, engine: Engine, text: str) -> None:

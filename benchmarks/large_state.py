@@ -1,4 +1,4 @@
-"""A standing window whose state is gigabytes: what a batch costs and writes, and coming back after a process ended.
+"""A deployed window whose state is gigabytes: what a batch costs and writes, and coming back after a process ended.
 
 Each event of a day's window over 100,000 keys holds a text of 200 characters. The state grows in batches of 250,000
 events; then batches of 10,000 follow, the process ends without closing anything, and another one goes on. Memory is the

@@ -1,4 +1,4 @@
-"""From an event to its row: a standing statement against Spark's own stateful micro-batch, event by event in turn.
+"""From an event to its row: a deployed statement against Spark's own stateful micro-batch, event by event in turn.
 
 Ours: `load` of one event into a durable home, until a subscriber has the row of a sliding average. The rival: a file
 with one event written and renamed into the folder of a streaming query with `groupBy("sym").agg(avg("price"))` in
@@ -103,7 +103,7 @@ def main(events: int = 60, warm_up: int = 10) -> None:
     with tempfile.TemporaryDirectory() as folder:
         taken = measure(Path(folder), events, warm_up)
     print(f"from an event to its row, {events} events each, in turn, after {warm_up} to warm up; milliseconds")
-    names = {"ours": "standing statement, load to row", "rival": "Spark's stateful micro-batch, file to row"}
+    names = {"ours": "deployed statement, load to row", "rival": "Spark's stateful micro-batch, file to row"}
     for key, name in names.items():
         p50, p99 = np.percentile(taken[key], [50, 99])
         print(f"  {name:<44} p50 {p50:7.0f}   p99 {p99:7.0f}")

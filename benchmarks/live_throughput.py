@@ -1,4 +1,4 @@
-"""A standing statement that catches up in batches against one bounded query over the same events.
+"""A deployed statement that catches up in batches against one bounded query over the same events.
 
 The sliding average of `sliding_average.py`. The statement runs from the first event on (`WITHIN [2000-01-01, )`) in
 batches of a given size, each with its state, rows and position committed to a durable home; the clock runs from
@@ -19,12 +19,12 @@ from presage import Engine
 
 SIZES = (20_000, 50_000, 100_000, 200_000, 500_000)
 TARGET, LIMIT = 200_000, 0.35
-STANDING = "SELECT sym, avg(price) FROM Tick#time(1 min) WITHIN [2000-01-01, ) GROUP BY sym"
+DEPLOYED = "SELECT sym, avg(price) FROM Tick#time(1 min) WITHIN [2000-01-01, ) GROUP BY sym"
 
 
 def catch_up(engine: Engine, name: str) -> float:
     start = time.perf_counter()
-    live = engine.deploy(STANDING, name=name)
+    live = engine.deploy(DEPLOYED, name=name)
     live.drain()
     seconds = time.perf_counter() - start
     live.stop()

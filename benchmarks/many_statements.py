@@ -1,4 +1,4 @@
-"""A batch of 1,000 events with 1, 10, 100 and 1,000 standing statements: what a statement costs.
+"""A batch of 1,000 events with 1, 10, 100 and 1,000 deployed statements: what a statement costs.
 
 Series: filters that pass 0.1 % of the events each, and windows over as much, each of a size of its own; every other one
 a window; those, deployed while events come; the same passing 10 %; and 1,000 statements of 1, 10, 50, 200 and 1,000

@@ -1,8 +1,8 @@
-"""MATCH_RECOGNIZE over ticks: against Spark's own shuffle of the same columns, against reading old chunks; standing.
+"""MATCH_RECOGNIZE over ticks: against Spark's own shuffle of the same columns, against reading old chunks; deployed.
 
 2,000,000 ticks of 1,000 symbols (STRING), `PATTERN (STRT DOWN{3,} UP)`. The floor of the batch query is `repartition`
 by symbol of the columns that it needs, from the same files into Spark's noop sink. Over old chunks (bucketed by KEY) it
-is PyArrow reading the same columns of the same files. Standing: ten batches of 200,000 events, each with state, rows
+is PyArrow reading the same columns of the same files. Deployed: ten batches of 200,000 events, each with state, rows
 and position committed, against the batch query over recent files. Interleaved, the minimum of seven.
 Run as: python benchmarks/match_ticks.py [ticks]
 """
@@ -31,7 +31,7 @@ MATCH = """Tick MATCH_RECOGNIZE (
     PATTERN (STRT DOWN{3,} UP)
     DEFINE DOWN AS DOWN.price < PREV(DOWN.price), UP AS UP.price > PREV(UP.price) )"""
 QUERY = f"SELECT sym, start_price, bottom, end_price, falls FROM {MATCH}"
-STANDING = f"SELECT sym, start_price, bottom, end_price, falls FROM {MATCH} WITHIN [2000-01-01, )"
+DEPLOYED = f"SELECT sym, start_price, bottom, end_price, falls FROM {MATCH} WITHIN [2000-01-01, )"
 BATCH = 200_000
 SHUFFLES, READS, STANDS = 3.0, 2.0, 0.35
 
@@ -71,12 +71,12 @@ def old(engine: Engine, matches: int) -> None:
     _print(f"old chunks ({len(paths)} files)", best, READS)
 
 
-def standing(engine: Engine, matches: int, batch: float, ticks: int) -> None:
+def measure_deployed(engine: Engine, matches: int, batch: float, ticks: int) -> None:
     engine.deployments.job.planner.rows_per_batch = BATCH  # type: ignore[attr-defined]
     best = float("inf")
     for number in range(ROUNDS + 1):
         start = time.perf_counter()
-        live = engine.deploy(STANDING, name=f"falls-{number}")
+        live = engine.deploy(DEPLOYED, name=f"falls-{number}")
         live.drain()
         seconds = time.perf_counter() - start
         # What only the end of input would settle has not come out.
@@ -84,7 +84,7 @@ def standing(engine: Engine, matches: int, batch: float, ticks: int) -> None:
         live.stop()
         best = min(best, seconds) if number else best
     ratio = batch / best
-    print(f"standing, {-(-ticks // BATCH)} batches of {BATCH:,}: {best:.2f} s, {ratio:.2f} x batch (limit {STANDS})")
+    print(f"deployed, {-(-ticks // BATCH)} batches of {BATCH:,}: {best:.2f} s, {ratio:.2f} x batch (limit {STANDS})")
 
 
 def _print(title: str, best: dict[str, float], limit: float) -> None:
@@ -103,7 +103,7 @@ def main(ticks: int = 2_000_000) -> None:
     with tempfile.TemporaryDirectory() as folder, loaded(f"{folder}/old", table) as engine:
         old(engine, matches)
         with loaded(f"{folder}/recent", table, engine.spark) as other:
-            standing(other, matches, recent(other, matches), ticks)
+            measure_deployed(other, matches, recent(other, matches), ticks)
 
 
 def loaded(home: str, table: pa.Table, spark: SparkSession | None = None) -> Engine:

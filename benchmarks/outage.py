@@ -1,6 +1,6 @@
 """Two hours away at 600 events a second: how long until the first recovered row, and until all is caught up.
 
-A home with a standing statement is closed; 4.3 million events arrive in its log, minute by minute; an engine opens the
+A home with a deployed statement is closed; 4.3 million events arrive in its log, minute by minute; an engine opens the
 home again. Statements go on while the session starts, so that the clock begins with the opening; the limits count from
 the session, as if nothing could be done without one. A row counts when it is published, for any reader to see.
 Run as: python benchmarks/outage.py [minutes] [rate] [statement …], statements out of filter, window, join

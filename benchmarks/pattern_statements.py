@@ -1,4 +1,4 @@
-"""1,000 standing patterns on one stream against one: what a batch of 1,000 events costs.
+"""1,000 deployed patterns on one stream against one: what a batch of 1,000 events costs.
 
 Each statement passes 0.1 % of the events: `EVERY a -> b` over one sensor, with a guard. As in `many_statements.py`, the
 batch is called directly, with its states, rows and position committed; the homes take turns, the minimum of seven.

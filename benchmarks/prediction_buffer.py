@@ -17,7 +17,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "examples" / "fleet"))
 
 from evaluating import SECOND, UNLIMITED, matches
-from experiments import LIMIT, POLICIES, WINDOWS, Kept, policies
+from experiments import LIMIT, POLICIES, WINDOWS, Buffered, policies
 from sending import Updates
 from simulator import Scenario
 
@@ -56,7 +56,7 @@ def quality(windows: tuple[int, ...]) -> None:
     show_verdict(found, windows)
 
 
-def show_verdict(found: dict[tuple[str, int, int], Kept], windows: tuple[int, ...]) -> None:
+def show_verdict(found: dict[tuple[str, int, int], Buffered], windows: tuple[int, ...]) -> None:
     def recall(name: str, window: int) -> float:
         return found[name, window, LIMIT].score.recall
 

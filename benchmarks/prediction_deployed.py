@@ -1,4 +1,4 @@
-"""A standing window join over many objects that update every 30 seconds: does it keep up with time?
+"""A deployed window join over many objects that update every 30 seconds: does it keep up with time?
 
 Objects at 26.8 m/s at the density of the fleet study (1,000 on 10 km²), each with an update every 30 seconds, at a
 moment of its own; pairs within 400 m in x and in y, window 3 seconds: each object has some 64 neighbours at any time.

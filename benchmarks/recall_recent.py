@@ -1,7 +1,7 @@
 """How much of history must be ready for an event to be answered soon? After Moirae's Fig. 7.
 
 An archive of failures and logins in 200 chunks. Past failures are ready when they have been computed with their
-contexts, as a standing RECALL SIMILAR keeps them; what is not ready is computed when an event asks for it. A new
+contexts, as a deployed RECALL SIMILAR keeps them; what is not ready is computed when an event asks for it. A new
 failure asks for the k past ones most like it, and is answered when k were found: with all chunks ready, with the newest
 half, and with none. Each failure has something in common with those of its own server alone, one of 200.
 Processor time, the minimum of some repetitions. With a third argument the curves are drawn there.

@@ -1,4 +1,4 @@
-"""From 1,000 to 1,000,000 keys through a standing window and a standing pattern, and keys of which one has half of all
+"""From 1,000 to 1,000,000 keys through a deployed window and a deployed pattern, and keys of which one has half of all
 events: processor time, and bytes of state written.
 
 Each key has four events, one in each of four loads. Batches of at most 500,000 take them in and are committed with
@@ -68,7 +68,7 @@ def measure(text: str, keys: int, events: int, skewed: bool = False) -> Measured
     with tempfile.TemporaryDirectory() as name, without_driver(Path(name) / "home") as engine:
         home = Path(name) / "home"
         engine.execute(DECLARATION)
-        live = engine.deploy(text, name="standing")
+        live = engine.deploy(text, name="deployed")
         seconds = 0.0
         load = events // EVENTS_PER_KEY
         for first in range(0, events, load):

@@ -1,4 +1,4 @@
-"""The semantic part of query 5 by the three older strategies of the χ-CEP paper (§4.2): the rivals of a native join.
+"""The semantic part of query 5 by the three older strategies of the χ-CEP paper: the rivals of a native join.
 
 `per_event` asks one ASK for each event, `buffered` one SELECT for a buffer of events, `cached` the same for those of a
 buffer whose root properties are not in an LRU cache. All of them put the triples of events into the store of the closed

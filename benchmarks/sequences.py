@@ -187,7 +187,7 @@ def at_length(keys: int = 10_000, steps: int = 10_000, batch: int = 100) -> None
         took.append(time.perf_counter() - begin)
     tenth = max(len(took) // 10, 1)
     rate = keys * steps * ALTERNATIVES / sum(took) / 1e6
-    print(f"standing, {keys:,} keys x {steps:,} steps in batches of {batch}: {sum(took):.1f} s, {rate:.1f} M tuples/s;")
+    print(f"deployed, {keys:,} keys x {steps:,} steps in batches of {batch}: {sum(took):.1f} s, {rate:.1f} M tuples/s;")
     print(f"  the first tenth {sum(took[:tenth]):.1f} s, the last {sum(took[-tenth:]):.1f} s")
 
 

@@ -1,4 +1,4 @@
-"""An hour at a steady rate: a `rate` source, a window, a pattern and a filter, all standing, one of them subscribed to.
+"""An hour at a steady rate: a `rate` source, a window, a pattern and a filter, all deployed, one of them subscribed to.
 
 Every ten seconds the resident memory of the driver, of its JVM and of Spark's Python workers is looked up, and the size
 of the home on disk. At the end the curves are printed and drawn, and a line is laid through each of them, the time in
@@ -110,19 +110,19 @@ def run(minutes: float, rate: int, csv: Path | None) -> Curve:
 
     with tempfile.TemporaryDirectory() as folder, presage.Engine(home=Path(folder) / "home") as engine:
         engine.execute(STREAM.format(rate=rate, kept=KEPT))
-        standing = {name: engine.deploy(text, name=name, retention=KEPT) for name, text in STATEMENTS.items()}
-        standing["filter"].subscribe(count)
+        deployments = {name: engine.deploy(text, name=name, retention=KEPT) for name, text in STATEMENTS.items()}
+        deployments["filter"].subscribe(count)
         start = time.monotonic()
         rows = csv.open("w", buffering=1) if csv is not None else None
         while time.monotonic() - start < 60 * minutes:
             time.sleep(EVERY)
             minute, memory = (time.monotonic() - start) / 60, resident()
             curve.add(minute, memory, size_of(engine.home))
-            lag = max(statement.status.lag for statement in standing.values())
+            lag = max(statement.status.lag for statement in deployments.values())
             if rows is not None:
                 figures = [minute, *(memory[part] for part in PARTS), curve.disk[-1], lag]
                 print(*(f"{figure:.2f}" for figure in figures), sep=",", file=rows)
-        for name, statement in standing.items():
+        for name, statement in deployments.items():
             status = statement.status
             print(
                 f"{name}: {status.rows_in:,} events, {status.rows_out:,} rows, lag {status.lag:,}, "
@@ -130,8 +130,8 @@ def run(minutes: float, rate: int, csv: Path | None) -> Curve:
             )
         events = engine.sources["Pulse"].rows
         print(f"{events:,} events came, {delivered:,} rows were handed to the subscriber")
-        behind = max(statement.status.lag for statement in standing.values())
-        if behind > 5 * rate or any(statement.status.last_error for statement in standing.values()):
+        behind = max(statement.status.lag for statement in deployments.values())
+        if behind > 5 * rate or any(statement.status.last_error for statement in deployments.values()):
             raise SystemExit(f"it does not keep up: {behind:,} events behind")
     return curve
 

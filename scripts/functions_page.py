@@ -23,8 +23,8 @@ an integer. A letter that occurs twice is one type, except `X`.
 
 ## Aggregates
 
-Over the events of a window, a group or a match: see [asking](asking.md). Unless said otherwise they skip nulls, and are
-null over no value.
+Over the events of a window, a group or a match: see [queries](queries.md). Unless said otherwise they skip nulls, and
+are null over no value.
 
 | aggregate | with DISTINCT | what it gives |
 |---|---|---|

@@ -79,7 +79,7 @@ def ideal_matches(scenario: Scenario, truth: Updates, window: int) -> Matches:
 
 
 @dataclass(frozen=True)
-class Kept:
+class Buffered:
     """Scores of all seeds together, as of `Accuracy`; tuples evicted in a second and held, on average."""
 
     score: Score
@@ -95,9 +95,9 @@ def policies(
     limits: Sequence[int] = (LIMIT,),
     max_delay: float = 0.0,
     names: Sequence[str] = POLICIES,
-) -> dict[tuple[str, int, int], Kept]:
+) -> dict[tuple[str, int, int], Buffered]:
     """By policy, window and limit."""
-    runs: dict[tuple[str, int, int], list[Kept]] = {}
+    runs: dict[tuple[str, int, int], list[Buffered]] = {}
     for seed in seeds:
         trace = simulate(scenario, seed)
         samples = all_samples(trace)
@@ -122,7 +122,7 @@ def _kept(
     bound: tuple[int, str],
     seed: int,
     truths: tuple[Matches, Matches],
-) -> Kept:
+) -> Buffered:
     limit, policy = bound
     if max_delay:
         found = late_matches(scenario, updates, window, max_delay, limit=limit, policy=policy, seed=seed)
@@ -130,14 +130,16 @@ def _kept(
         found = matches(scenario, updates, window, limit=limit, policy=policy, seed=seed)
     used = memory(scenario, updates, window, max_delay, limit=limit, policy=policy, seed=seed)
     ideal, near = (score(found, truth) for truth in truths)
-    return Kept(ideal, near, used.evicted / scenario.seconds, used.held)
+    return Buffered(ideal, near, used.evicted / scenario.seconds, used.held)
 
 
-def _together(kept: Sequence[Kept]) -> Kept:
+def _together(kept: Sequence[Buffered]) -> Buffered:
     ideal, near = (
         sum(several, Score(0, 0, 0)) for several in zip(*((one.score, one.now) for one in kept), strict=True)
     )
-    return Kept(ideal, near, float(np.mean([one.evicted for one in kept])), float(np.mean([one.held for one in kept])))
+    return Buffered(
+        ideal, near, float(np.mean([one.evicted for one in kept])), float(np.mean([one.held for one in kept]))
+    )
 
 
 def smaller(scenario: Scenario, objects: int) -> Scenario:

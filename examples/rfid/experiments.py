@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from asking import Answers, Asking
 from building import Building
 from multinomial import multinomial_rows
 from quality import Score, score
+from queries import Answers, QueryEngine
 from simulator import BEGIN, SECOND, Traces, traced
 
 from presage.operators.sequence.inference.model import Model, parse_model
@@ -81,10 +81,10 @@ def _at_most_one(rows: pa.Table) -> pa.Table:
     return rows.set_column(place, PROBABILITY, pa.array(np.minimum(rows[PROBABILITY].to_numpy(), 1.0)))
 
 
-def coffee(asking: Asking, method: Method) -> Answers:
+def coffee(engine: QueryEngine, method: Method) -> Answers:
     """Outside the coffee rooms for two seconds, then inside one."""
     stream = method.stream
-    return asking.ask("p", f"{stream}(p, l1) ; {stream}(p, l2) ; {stream}(p, l3)", CAME_IN, method.by)
+    return engine.ask("p", f"{stream}(p, l1) ; {stream}(p, l2) ; {stream}(p, l3)", CAME_IN, method.by)
 
 
 # -- quality --------------------------------------------------------------------------------------------------
@@ -113,8 +113,11 @@ class Quality:
 def quality(building: Building, traces: Traces, names: Sequence[str] = tuple(METHODS)) -> dict[str, Quality]:
     methods = [METHODS[name] for name in names]
     streams = infer(model_of(building), traces, sorted({method.stream for method in methods}))
-    with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, traces.seconds) as asking:
-        return {method.name: Quality(method, coffee(asking, method), traces.coffees) for method in methods}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        QueryEngine(Path(folder), building, streams, traces.seconds) as engine,
+    ):
+        return {method.name: Quality(method, coffee(engine, method), traces.coffees) for method in methods}
 
 
 # -- why filtered answers are low or false ------------------------------------------------------------------------
@@ -174,9 +177,9 @@ def pruning(building: Building, traces: Traces, prunes: Sequence[float] = PRUNES
     for prune in prunes:
         rows = smoothed(model, traces.readings, COLUMNS, prune=prune).rows
         with tempfile.TemporaryDirectory() as folder:
-            with Asking(Path(folder), building, {"Smoothed": rows}, traces.seconds) as asking:
+            with QueryEngine(Path(folder), building, {"Smoothed": rows}, traces.seconds) as engine:
                 found = Quality(
-                    METHODS["smoothed, Markov"], coffee(asking, METHODS["smoothed, Markov"]), traces.coffees
+                    METHODS["smoothed, Markov"], coffee(engine, METHODS["smoothed, Markov"]), traces.coffees
                 )
             size = sum(file.stat().st_size for file in Path(folder).rglob("*.parquet")) / 1e6
         off = _difference(made[0].quality.answers, found.answers) if made else 0.0
@@ -223,12 +226,15 @@ def speed(building: Building, traces: Traces, rounds: int = ROUNDS) -> list[Spee
     found = []
     for question, whose, term in questions:
         streams = infer(model, whose, ("Filtered", "Smoothed", "Path"))
-        with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, whose.seconds) as asking:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            QueryEngine(Path(folder), building, streams, whose.seconds) as engine,
+        ):
             best = dict.fromkeys(methods, np.inf)
             for _ in range(rounds):
                 for method in methods:
                     goals = " ; ".join(f"{method.stream}({term}, l{i})" for i in (1, 2, 3))
-                    best[method] = min(best[method], asking.ask("*", goals, CAME_IN, method.by).took)
+                    best[method] = min(best[method], engine.ask("*", goals, CAME_IN, method.by).took)
         for method, took in best.items():
             rows = streams[method.stream].num_rows
             found.append(Speed(question, method.name, len(whose.people), whose.seconds, rows, float(took)))
@@ -273,12 +279,15 @@ def in_room(building: Building, seed: int, ks: Sequence[int] = SUBGOALS) -> InRo
     methods = [METHODS[name] for name in IN_ROOM]
     streams = infer(model_of(building), traces, sorted({method.stream for method in methods}))
     chances: dict[str, dict[int, np.ndarray]] = {name: {} for name in IN_ROOM}
-    with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, traces.seconds) as asking:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        QueryEngine(Path(folder), building, streams, traces.seconds) as engine,
+    ):
         for method in methods:
             for k in ks:
                 goals = " ; ".join(f"{method.stream}(p, l{i})" for i in range(1, k + 1))
                 where = " AND ".join(f"l{i} = '{ROOM}'" for i in range(1, k + 1))
-                answers = asking.ask("p", goals, where, method.by)
+                answers = engine.ask("p", goals, where, method.by)
                 curve = np.zeros(len(places))
                 curve[answers.second] = answers.probability
                 chances[method.name][k] = curve
@@ -299,10 +308,13 @@ def subgoals(building: Building, traces: Traces, ks: Sequence[int] = SUBGOALS) -
     streams = infer(model_of(building), traces, ("Filtered", "Smoothed"))
     names = ("filtered", "smoothed, Markov")
     took: dict[str, dict[int, float]] = {name: {} for name in names}
-    with tempfile.TemporaryDirectory() as folder, Asking(Path(folder), building, streams, traces.seconds) as asking:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        QueryEngine(Path(folder), building, streams, traces.seconds) as engine,
+    ):
         for name in names:
             for k in (ks[0], *ks):  # the first of them to warm up
                 goals = " ; ".join(f"{METHODS[name].stream}(p, l{i})" for i in range(1, k + 1))
                 where = " AND ".join([*(f"NOT CoffeeRoom(l{i})" for i in range(1, k)), f"CoffeeRoom(l{k})"])
-                took[name][k] = asking.ask("*", goals, where).took
+                took[name][k] = engine.ask("*", goals, where).took
     return Subgoals(traces.seconds, len(traces.people), took)

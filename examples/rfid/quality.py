@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from asking import Answers
+from queries import Answers
 
 
 @dataclass(frozen=True)

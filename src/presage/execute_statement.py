@@ -1,6 +1,7 @@
 """The executor of statements: what an engine does for each kind, and how a declaration becomes durable.
 
-The engine parses texts and locks; `bounded_queries` changes nothing.
+The engine parses texts and locks; `bounded_queries` changes nothing. Knowledge bases are named here, unlike other
+capabilities: a change of theirs is a change of all statements that use them.
 """
 
 from __future__ import annotations
@@ -14,19 +15,20 @@ import pyarrow as pa
 
 from presage.bounded_queries import BoundedQueries
 from presage.declarations.options import retention_option
-from presage.errors import error
+from presage.errors import did_you_mean, error
 from presage.execution.result import Result, TableResult, explained_as
+from presage.execution.stage import EventCommand, OpenEvent
 from presage.lang import syntax as s
-from presage.lang.command_syntax import Advance, CreateStatement, InsertValues
+from presage.lang.command_syntax import Advance, CreateStatement, EventStatement, InsertValues
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
-from presage.lang.recall_syntax import RecallCommand
 from presage.live.deployment import Shown, describe_statement, show_statements
 from presage.live.deployments import DeploymentRegistry
 from presage.live.derived import derived_table
-from presage.live.recall_commands import execute_recall_command, show_recalls
+from presage.live.job import Job
 from presage.model.catalog import Catalog
 from presage.model.text import Source
+from presage.operators.running import event_columns
 from presage.sinks import Sinks
 from presage.sources import Sources
 from presage.storage import Log, attributes_schema, max_ahead
@@ -103,8 +105,8 @@ class StatementExecutor:
                 return TableResult.of_text(*(self.sinks.describe(statement) or self._show(statement)), self.session)
             case s.CreateSink():
                 self.sinks.create(statement)
-            case RecallCommand():
-                execute_recall_command(self.deployments.job, statement)
+            case EventStatement():
+                command_event(self.deployments.job, statement)
             case CreateStatement(query=query, name=name, replace=replaces, if_not_exists=if_absent):
                 self.deployments.deploy(query, name, replaces, retention_option(statement), if_absent, source)
             case InsertValues():
@@ -129,7 +131,7 @@ class StatementExecutor:
             if statement.what == "statements":
                 return show_statements(self.deployments)
             if statement.what == "recalls":
-                return show_recalls(self.deployments.job)
+                return show_open_events(self.deployments.job)
             return show(statement.what, catalog, archive, {name: state for name, (state, _) in sources.items()})
         if statement.name not in catalog.taken() and statement.name in self.deployments:
             return describe_statement(self.deployments[statement.name])
@@ -212,3 +214,24 @@ class StatementExecutor:
         self.tables.update(tables)
         self.sources.follow()
         self.sinks.follow()
+
+
+def command_event(job: Job, command: EventStatement) -> None:
+    """Cancel, accelerate or continue an open event, in all statements or in one."""
+    with job.between_batches():
+        events = [event.event for name, event in _open_events(job) if command.of in (None, name)]
+        if command.event_id not in events:
+            fix = did_you_mean(command.event_id, events, "SHOW RECALLS lists the open ones")
+            raise error("UNKNOWN_OBJECT", command.span, kind="open recall", name=command.event_id, fix=fix)
+        job.command_events(((command.of, EventCommand(command.action, command.event_id)),))
+
+
+def show_open_events(job: Job) -> Shown:
+    """SHOW RECALLS: the open events with their progress and priority."""
+    return ("statement", *event_columns()), [(name, *event.shown) for name, event in _open_events(job)]
+
+
+def _open_events(job: Job) -> list[tuple[str, OpenEvent]]:
+    """The open events, each with the name of its statement."""
+    with job.between_batches():
+        return [(st.name, event) for st in list(job.statements.values()) for event in job.open_events(st.number)]

@@ -2,6 +2,7 @@
 
 `presage check` needs nothing more; the engine adds the archive and Spark. Knowledge bases are named here, unlike other
 capabilities: like the catalog they serve every query, and whoever builds a workspace decides where they are stored.
+Models are, too, because the catalog holds them and their files have paths like those of relations.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ from presage.declarations.sources import check_source
 from presage.errors import PresageError, did_you_mean, error, placed, raise_all
 from presage.lang import parse
 from presage.lang import syntax as s
-from presage.lang.command_syntax import OF_SCENARIOS, Advance, CreateStatement, InsertValues
+from presage.lang.command_syntax import OF_SCENARIOS, Advance, CreateStatement, EventStatement, InsertValues
 from presage.lang.parser import parse_leniently
-from presage.lang.recall_syntax import RecallCommand
 from presage.lang.sequence_syntax import CreateModel
 from presage.model.catalog import Attribute, Catalog, EventType, Model, Moment, Producer, Relation
 from presage.model.paths import AnyPath, Roots, read_text
@@ -136,9 +136,9 @@ class Workspace:
 
     def optimize(self, query: BoundQuery) -> Optimized:
         # Imported here and below: `presage check` needs neither, and they take a third of its time to load.
-        from presage.optimize import optimize
+        from presage.optimize import in_order, optimize
 
-        return optimize(query.plan, tuple(rule for part in parts("rules").values() for rule in part.RULES))
+        return optimize(query.plan, in_order(rule for part in parts("rules").values() for rule in part.RULES))
 
     def explain(self, query: BoundQuery) -> str:
         from presage.plan.explain import explain
@@ -199,7 +199,7 @@ class Workspace:
         elif isinstance(statement, OF_SCENARIOS):
             fix = "presage test carries it out"
             raise error("UNSUPPORTED", statement.span, what=statement.word, where="outside of a scenario", fix=fix)
-        elif not isinstance(statement, s.Show | RecallCommand):
+        elif not isinstance(statement, s.Show | EventStatement):
             self.catalog = self.declare(statement)
 
     def inserted(self, statement: InsertValues) -> tuple[EventType, Inserted]:

@@ -15,6 +15,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "presage"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+OUTSIDE = ("tests", "benchmarks", "examples", "scripts")
+PROGRAMS = sorted(path for folder in OUTSIDE for path in (ROOT / folder).rglob("*.py") if path != Path(__file__))
+# The changelog is history, and keeps the words of its time.
+PAGES = sorted(
+    [
+        *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
+        *(path for folder in ("docs", "examples", "src") for path in (ROOT / folder).rglob("*.md")),
+        ROOT / "Makefile",
+        ROOT / "mkdocs.yml",
+    ]
+)
 
 FOREIGN_DOCUMENT = re.compile(r"§|\b(?:LANGUAGE|DESIGN|VOCABULARY|STYLE|SPARK-NOTES)(?:\.md\b|\s+§)")
 IN_AND_OUT = re.compile(r"\bin\b[,;:].*\bout\b|\bcomes? in\b.*\bgoes? out\b", re.DOTALL)
@@ -33,6 +44,16 @@ RETIRED_MODULES = re.compile(
     "arrival|glance|numbered|pins|crash|keeping|here|foreign|held|holding|desk|beside|speaking|words|asking|knowing|"
     "carrying|starting|later|other_rooms|later_joins|uncertain|room|searching|oracle|waiting|evaluated|cancelling"
 )
+# Outside of the package `room` is a word of the examples' buildings; what has no other use is retired there, too.
+RETIRED_OUTSIDE = re.compile(
+    r"\bstanding (?:statement|quer|window|pattern|sequence|join|recall|RECALL)\w*|\bin words of nobody\b"
+    r"|\bsays? the rest\b|\bwhat comes in and what goes out\b|\b(?:every|each) room'?s? (?:kernel|test|suite)\w*"
+    r"|\bfamil(?:y|ies) of statements\b|\bforetold\b",
+    re.IGNORECASE,
+)
+RETIRED_FILES = re.compile(
+    r"(?:.*[-_])?(?:standing|famil(?:y|ies)|lots|roster|inquiry|foretold|kept|here|asked|asking|looking)(?:[-_].*)?"
+)
 # A key in the journals of homes that are there.
 STORED_KEY = '"families"'
 # These speak of rooms in buildings: floor plans, and the data of demos.
@@ -41,6 +62,10 @@ ROOMS_OF_BUILDINGS = ("demo/", "scenarios/", "console/plans.py", "console/positi
 
 def name(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
+
+
+def place(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
 @cache
@@ -111,7 +136,21 @@ def test_no_retired_word_is_used(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
-def test_an_exception_from_the_formatter_has_its_reason_beside_it(path: Path) -> None:
-    # `x = …  # one row per line  # fmt: skip`
-    lines = [line for line in path.read_text().splitlines() if "# fmt: skip" in line]
-    assert [line for line in lines if not re.search(r"# \w[^#]{5,}# fmt: skip", line)] == []
+def test_nothing_is_excepted_from_the_formatter(path: Path) -> None:
+    assert re.findall(r"# fmt: (?:skip|off)", path.read_text()) == []
+
+
+@pytest.mark.parametrize("path", [*PROGRAMS, *PAGES], ids=place)
+def test_outside_of_the_package_no_retired_word_and_no_foreign_document_is_used(path: Path) -> None:
+    text = prose(path) if path.suffix == ".py" else path.read_text()
+    assert FOREIGN_DOCUMENT.findall(text) == []
+    assert RETIRED_OUTSIDE.findall(text) == []
+    assert not RETIRED_FILES.fullmatch(path.stem)
+    if path.suffix == ".py":
+        assert [each for each in classes_of(path) if RETIRED_CLASSES.fullmatch(each)] == []
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.md")), ids=place)
+def test_the_modules_that_a_readme_of_the_package_names_exist(path: Path) -> None:
+    cited = [a or b for a, b in PATH.findall(path.read_text()) if (a or b).endswith(".py")]
+    assert [each for each in cited if not exists(each, path)] == []

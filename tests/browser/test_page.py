@@ -9,7 +9,7 @@ import time
 import pytest
 
 from browser.chromium import Page, Watched, keep_picture
-from browser.looking import WATCH_FRAMES, Busy, faults, too_faint
+from browser.page_checks import WATCH_FRAMES, Busy, faults, too_faint
 from browser.served import TOKEN, Served, moment
 from browser.world import furnish
 from presage.console.app import open_gate
@@ -212,5 +212,5 @@ def test_who_comes_without_the_token_is_told_and_can_give_it(served: Served, wat
     keep_picture(page, "locked")
     page.fill("#token", TOKEN)
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=No statement stands yet")
+    page.wait_for_selector("text=No statement is deployed yet")
     assert TOKEN not in page.url

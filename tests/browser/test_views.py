@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from browser.chromium import Page, keep_picture
-from browser.looking import faults, too_faint
+from browser.page_checks import faults, too_faint
 from browser.served import Served, moment
 from browser.world import RECALLING, furnish
 from presage.console.plans import read_plan

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cluster.rooms import DECLARATIONS, QUERIES, fill, rows, ticks
+from cluster.capabilities import DECLARATIONS, QUERIES, fill, rows, ticks
 from cluster.standalone import Cluster
 from presage import Engine
 from presage.execution.spark.executor_tasks import run_on_executors
@@ -65,10 +65,10 @@ def test_compiled_kernels_are_kept_once_for_all_executors_and_the_driver(spark: 
     assert here[1] == 0o700
 
 
-@pytest.mark.parametrize("room", QUERIES)
-def test_a_query_on_the_cluster_has_the_rows_of_the_driver(room: str, filled: Engine) -> None:
-    on_cluster = rows(filled.query(QUERIES[room]).df.toArrow())
-    here = rows(filled.query(QUERIES[room], mode="stream", batches=3).to_arrow())
+@pytest.mark.parametrize("capability", QUERIES)
+def test_a_query_on_the_cluster_has_the_rows_of_the_driver(capability: str, filled: Engine) -> None:
+    on_cluster = rows(filled.query(QUERIES[capability]).df.toArrow())
+    here = rows(filled.query(QUERIES[capability], mode="stream", batches=3).to_arrow())
     assert on_cluster == here
     assert on_cluster
 
@@ -109,21 +109,21 @@ def test_an_executor_killed_in_the_middle_of_a_query_changes_no_row(
 
 @pytest.fixture(scope="module")
 def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The rows of the standing statements where everything happens on the driver."""
+    """The rows of the deployed statements where everything happens on the driver."""
     with Engine(spark, tmp_path_factory.mktemp("whole") / "home") as engine:
         return stood(engine)
 
 
 def stood(engine: Engine) -> dict[str, Any]:
     engine.execute(DECLARATIONS)
-    standing = {"window": engine.deploy(WINDOW, name="window"), "pattern": engine.deploy(PATTERN, name="pattern")}
+    deployments = {"window": engine.deploy(WINDOW, name="window"), "pattern": engine.deploy(PATTERN, name="pattern")}
     for number in range(LOADS):
         engine.load("Tick", ticks(PER_LOAD, first=number * PER_LOAD))
-        for live in standing.values():
+        for live in deployments.values():
             live.drain(timeout=900)
-    for live in standing.values():
+    for live in deployments.values():
         assert live.status.last_error is None
-    return {name: live.table().to_pylist() for name, live in standing.items()}
+    return {name: live.table().to_pylist() for name, live in deployments.items()}
 
 
 class Accident:

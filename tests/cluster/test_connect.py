@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cluster.rooms import DECLARATIONS, QUERIES, fill, rows, ticks
+from cluster.capabilities import DECLARATIONS, QUERIES, fill, rows, ticks
 from presage import Engine, PresageError
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def filled(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield engine
 
 
-@pytest.mark.parametrize("room", QUERIES)
-def test_a_query_over_connect_has_the_rows_of_the_client(room: str, filled: Engine) -> None:
-    over_connect = rows(filled.query(QUERIES[room]).df.toArrow())
-    assert over_connect == rows(filled.query(QUERIES[room], mode="stream", batches=3).to_arrow())
+@pytest.mark.parametrize("capability", QUERIES)
+def test_a_query_over_connect_has_the_rows_of_the_client(capability: str, filled: Engine) -> None:
+    over_connect = rows(filled.query(QUERIES[capability]).df.toArrow())
+    assert over_connect == rows(filled.query(QUERIES[capability], mode="stream", batches=3).to_arrow())
     assert over_connect
 
 

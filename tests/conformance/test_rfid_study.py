@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 RFID = Path(__file__).parents[2] / "examples" / "rfid"
-NAMES = ("asking", "building", "experiments", "multinomial", "pictures", "quality", "simulator", "study")
+NAMES = ("queries", "building", "experiments", "multinomial", "pictures", "quality", "simulator", "study")
 SEED, PEOPLE, SECONDS = 1, 8, 600
 
 
@@ -161,7 +161,7 @@ def test_only_correlations_know_who_stays_in_a_room(study: Study) -> None:
 def test_each_event_counts_for_one_detection_and_each_run_of_seconds_is_one(modules: dict[str, ModuleType]) -> None:
     seconds = np.array([10, 11, 12, 30, 100])
     chances = np.array([0.2, 0.9, 0.3, 0.4, 0.5])
-    answers = modules["asking"].Answers(np.array(["p"] * 5), seconds, chances, 0.0)
+    answers = modules["queries"].Answers(np.array(["p"] * 5), seconds, chances, 0.0)
     score = modules["quality"].score
     assert score(answers, {"p": [13, 200]}, 0.0, 30) == modules["quality"].Score(found=3, right=1, events=2, hit=1)
     assert score(answers, {"p": [13, 200]}, 0.0, 30, single=False) == modules["quality"].Score(5, 4, 2, 1)

@@ -14,7 +14,8 @@ import pytest
 from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.operators.windows.explain import DESCRIBE
-from presage.operators.windows.rules import RULES
+from presage.operators.windows.rules import RULES as WINDOWS
+from presage.optimize import in_order
 from presage.plan.display import show_plan
 from presage.plan.nodes import Node
 from property.query_texts import workspace
@@ -22,7 +23,7 @@ from property.query_texts import workspace
 HERE = Path(__file__).parent
 QUERIES = sorted((HERE / "explain").glob("*.sql"))
 WORKSPACE = workspace()
-BY_NAME = {rule.name: rule for rule in RULES}
+BY_NAME = {rule.name: rule for rule in in_order(WINDOWS)}
 
 
 def query_of(path: Path) -> s.Query:

@@ -70,11 +70,11 @@ def test_poison_is_rejected_with_its_place_and_a_statement_has_the_rows_of_the_o
     topics.put(topic, [*ticks(0, 20), b"\xff\xfe", b"{nope", None, *ticks(20, 30)])
     topics.put(topic, ticks(30, 60), partition=1)
     engine.execute(declared(kafka_broker.servers, topic))
-    standing = engine.deploy(AVERAGE, name="mean")
+    deployment = engine.deploy(AVERAGE, name="mean")
     until(engine, lambda status: status.rows >= 60 and status.rejected >= 3)
-    standing.drain(timeout=PATIENCE)
+    deployment.drain(timeout=PATIENCE)
     assert prices(engine) == list(range(60))
-    assert standing.results().to_arrow().to_pylist() == engine.query(AVERAGE).to_arrow().to_pylist()
+    assert deployment.results().to_arrow().to_pylist() == engine.query(AVERAGE).to_arrow().to_pylist()
     rejected = engine.rejected("Tick").to_pylist()
     assert [row["origin"] for row in rejected] == [f"{topic}-0:{n}" for n in (20, 21, 22)]
     assert rejected[0]["reason"] == "the message is not UTF-8"
@@ -147,12 +147,12 @@ def test_the_source_waits_while_statements_have_rows_to_take_in(
     topic = topics.create()
     topics.put(topic, ticks(0, 12_000))
     with Engine(kafka_session, tmp_path / "home", rows_per_batch=500, **ALLOWED) as engine:
-        standing = engine.deploy(f"{declared(kafka_broker.servers, topic)}; SELECT price FROM Tick", name="all")
+        deployment = engine.deploy(f"{declared(kafka_broker.servers, topic)}; SELECT price FROM Tick", name="all")
         said = until(engine, lambda status: "rows of it to process first" in status.why)
         assert said.rows < 12_000
         until(engine, lambda status: status.rows == 12_000)
-        standing.drain(timeout=PATIENCE)
-        assert [int(row["price"]) for row in standing.results().to_arrow().to_pylist()] == list(range(12_000))
+        deployment.drain(timeout=PATIENCE)
+        assert [int(row["price"]) for row in deployment.results().to_arrow().to_pylist()] == list(range(12_000))
 
 
 def test_from_topic_to_topic_an_engine_that_is_killed_again_and_again_loses_and_repeats_nothing(
@@ -178,11 +178,11 @@ def test_from_topic_to_topic_an_engine_that_is_killed_again_and_again_loses_and_
             killed.kill()
     with Engine(kafka_session, home, **ALLOWED) as engine:
         until(engine, lambda status: status.rows >= 120)
-        standing = engine.deployments["mean"]
-        standing.drain(timeout=PATIENCE)
+        deployment = engine.deployments["mean"]
+        deployment.drain(timeout=PATIENCE)
         assert prices(engine) == list(range(120))
         assert engine.late("Tick").num_rows == 0
-        rows = standing.results().to_arrow().to_pylist()
+        rows = deployment.results().to_arrow().to_pylist()
         assert rows == engine.query(AVERAGE).to_arrow().to_pylist()
         engine.sinks.flush()
     # A row may be told twice after a kill, with the same id; by their ids they are the rows of the statement, in order.

@@ -1,4 +1,4 @@
-"""The law of standing statements: whatever happens to a home, in whatever order, the rows of a statement are a prefix
+"""The law of deployed statements: whatever happens to a home, in whatever order, the rows of a statement are a prefix
 of what the reference makes of the same events, and all of it up to the time that the statement knows."""
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Life:
         self.loads += len(chosen)
 
     def advance(self) -> None:
-        self.home.standing.job.advance()
+        self.home.deployments.job.advance()
 
     def drain(self) -> None:
         self.home.drain()
@@ -162,40 +162,40 @@ class Life:
 
     def replace(self) -> None:
         *_, last = self.home.workspace.parse(self.dice.choice(self.texts)).statements
-        standing = [n for n, d in self.home.standing.items() if d.status.state in ("running", "catching up")]
-        if standing:
-            self._deploy(last, self.dice.choice(standing), replaces=True)
+        running = [n for n, d in self.home.deployments.items() if d.status.state in ("running", "catching up")]
+        if running:
+            self._deploy(last, self.dice.choice(running), replaces=True)
 
     def stop(self) -> None:
-        standing = sorted(self.home.standing)
-        if standing:
-            self.home.stop(self.dice.choice(standing))
+        running = sorted(self.home.deployments)
+        if running:
+            self.home.stop(self.dice.choice(running))
 
     def crash(self) -> None:
         self.points.arm(self.dice.choice(POINTS), self.dice.randint(1, 4))
 
     def reopen(self, dying: bool = False) -> None:
         self.points.arm()
-        before = {n: program.plan for n, program in self.home.standing.job.programs.items()}
+        before = {n: program.plan for n, program in self.home.deployments.job.programs.items()}
         self.home.die() if dying else self.home.close()
         self.home = self.open()
-        for number, program in self.home.standing.job.programs.items():
+        for number, program in self.home.deployments.job.programs.items():
             assert program.plan == before.get(number, program.plan)
 
     def maintain(self) -> None:
         types = list(self.home.catalog.types.values())
-        self.home.log.maintenance.run(types, self.home.standing.in_use(), SHAPE, grace=0)
+        self.home.log.maintenance.run(types, self.home.deployments.in_use(), SHAPE, grace=0)
 
     def _deploy(self, query: s.Statement, name: str, replaces: bool = False) -> None:
         assert isinstance(query, s.Query)
-        known = set(self.home.standing.job.statements)
+        known = set(self.home.deployments.job.statements)
         try:
-            made = self.home.standing.deploy(query, name, replaces)
+            made = self.home.deployments.deploy(query, name, replaces)
         except PresageError as refused:
             count(f"refused: {refused.code}")
-            assert set(self.home.standing.job.statements) == known
+            assert set(self.home.deployments.job.statements) == known
             return
-        statement = self.home.standing.job.find(made.name)
+        statement = self.home.deployments.job.find(made.name)
         assert statement is not None
         self.numbers.add(statement.number)
 
@@ -213,7 +213,7 @@ class Life:
             self.home.log.append_watermark(stream, START + 60 * SECOND)
         self.home.drain()
         self.check(drained=True)
-        running = [st for st in self.home.standing.job.statements.values() if st.status == RUNNING]
+        running = [st for st in self.home.deployments.job.statements.values() if st.status == RUNNING]
         count("rows at the end" if any(st.rows_out for st in running) else "no rows at the end")
         self.home.close()
 
@@ -221,13 +221,13 @@ class Life:
 
     def check(self, drained: bool = False) -> None:
         world = self.world()
-        job = self.home.standing.job
+        job = self.home.deployments.job
         for number in self.numbers:
             statement = job.statements[number]
             watermark = job.position_of(statement).watermark
             query = self.bound(statement)
             assert not statement.error, statement.error
-            made = shown(Deployment(self.home.standing, number).table().to_pylist(), query)
+            made = shown(Deployment(self.home.deployments, number).table().to_pylist(), query)
             assert len(made) == statement.rows_out
             assert made[: len(self.rows.get(number, []))] == self.rows.get(number, [])
             if number in self.ended:
@@ -357,9 +357,9 @@ def test_shards_of_the_keys_have_the_rows_of_the_whole(world: World, seed: int) 
             for stream in BASE:
                 home.log.append_watermark(stream, START + 60 * SECOND)
             home.drain()
-            sharded = [n for n, program in home.standing.job.programs.items() if program.shards > 1]
+            sharded = [n for n, program in home.deployments.job.programs.items() if program.shards > 1]
             assert len(sharded) == (0 if shards == 1 else 8)
-            found.append({name: list(map(repr, home.rows(name))) for name in home.standing})
+            found.append({name: list(map(repr, home.rows(name))) for name in home.deployments})
             home.close()
     assert found[0] == found[1]
     event("rows" if all(found[0].values()) else "some without rows")

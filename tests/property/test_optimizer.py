@@ -14,14 +14,15 @@ from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.types import ArrayOf, DataType, StructOf
 from presage.operators.windows.nodes import Windowed
-from presage.operators.windows.rules import RULES
-from presage.optimize import Rule, optimize
+from presage.operators.windows.rules import RULES as WINDOWS
+from presage.optimize import Rule, in_order, optimize
 from presage.plan.nodes import SEQ, TIME, Node, RelationScan
 from presage.plan.query import BoundQuery
 from property.query_texts import queries, workspace, worlds
 from reference.plans import Row, World, evaluate, peel
 
 WORKSPACE = workspace()
+RULES = in_order(WINDOWS)
 CATALOG = WORKSPACE.catalog
 PYTHON_TYPES = {t.STRING: str, t.INT: int, t.LONG: int, t.DOUBLE: float, t.BOOLEAN: bool, t.TIMESTAMP: int}
 

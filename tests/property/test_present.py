@@ -17,15 +17,14 @@ from presage.columnar.evaluate import Evaluator
 from presage.execution.steps import schema_of
 from presage.lang import parse_statement
 from presage.operators.recall.deployed import present_rows
-from presage.operators.recall.nodes import Recall
+from presage.operators.recall.nodes import Recall, Retained
 from presage.operators.recall.questions import EVER
-from presage.operators.recall.retained import Retained
 from presage.plan.nodes import SEQ, TIME
 from property.test_recalled import (
     SECOND,
     SMALL,
     WORLDS,
-    Told,
+    RevisionLog,
     World,
     declared,
     expected,
@@ -90,7 +89,7 @@ def test_every_revision_meets_what_is_there_when_it_is_made(
 ) -> None:
     node = bound(name, last, condition, final=False)
     progress, events, answering = started(node, world)
-    told = [Told([]) for _ in events]
+    told = [RevisionLog([]) for _ in events]
     changing = any(recall.identity is not None for recall in node.recalls)
     units = world.units()
     for step, unit in enumerate(units):

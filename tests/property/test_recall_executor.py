@@ -1,4 +1,4 @@
-"""The desk of standing recalls: whoever comes next, and however often it is written down, the last rows stay."""
+"""Laws of the recall executor: the last rows depend neither on the order of turns nor on saving and restoring."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAID = st.lists(st.sampled_from(["accelerate", "continue", ""]), max_size=6)
 
 
 def prepared(node: Recall, world: World) -> tuple[Progress, Archive, pa.Table]:
-    """All events together, what they ask, and the events as a desk takes them."""
+    """All events together, what they ask, and the events as an executor takes them."""
     together, _, _ = started(node, world)
     return together, Archive(world.units(), together.history), together.events.drop_columns([ROW])
 
@@ -58,20 +58,22 @@ def test_turns_and_lives_do_not_change_the_last_rows(name: str, world: World, sa
     made, state = [], None
     # The second half of the events comes while the first is being answered.
     for step in range(4 * len(asked.chunks) + 4):
-        desk = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: next(now))
+        executor = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: next(now))
         if state is not None:
-            desk.restore(State.from_bytes(state))
+            executor.restore(State.from_bytes(state))
         if step in (0, 2):
-            desk.take(events.slice(0, half) if step == 0 else events.slice(half))
+            executor.take(events.slice(0, half) if step == 0 else events.slice(half))
         if step < len(said) and said[step]:
-            desk.apply([EventCommand(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
-        turn = desk.turn()
+            executor.apply(
+                [EventCommand(said[step], task.event) for task in executor.scheduler.tasks() if not task.has_ended]
+            )
+        turn = executor.turn()
         made += [turn] if turn is not None else []
-        state = desk.state().to_bytes()
-        assert outlook_of(desk.state()) == Outlook(desk.ready, 0, None)
-        assert desk.ready == len(recalls_of(desk.state()))
+        state = executor.state().to_bytes()
+        assert outlook_of(executor.state()) == Outlook(executor.ready, 0, None)
+        assert executor.ready == len(recalls_of(executor.state()))
     assert last_rows(made) == last_rows(plain)
-    assert not desk.cohorts, "nothing is kept of events that have been answered"
+    assert not executor.cohorts, "nothing is kept of events that have been answered"
 
 
 def test_a_cancelled_event_is_not_told_of_again() -> None:
@@ -79,13 +81,13 @@ def test_a_cancelled_event_is_not_told_of_again() -> None:
     world = World(happened, [4_000_000], True)
     node = bound("groups", None, "", False)
     _, asked, events = prepared(node, world)
-    desk = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0)
-    desk.take(events)
-    assert desk.turn() is not None
-    (task,) = [task for task in desk.scheduler.tasks() if not task.has_ended]
-    desk.apply([EventCommand("cancel", task.event)])
-    assert desk.turn() is None
-    assert not desk.cohorts
+    executor = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0)
+    executor.take(events)
+    assert executor.turn() is not None
+    (task,) = [task for task in executor.scheduler.tasks() if not task.has_ended]
+    executor.apply([EventCommand("cancel", task.event)])
+    assert executor.turn() is None
+    assert not executor.cohorts
 
 
 class Threads:
@@ -117,25 +119,27 @@ def test_history_that_is_read_beside_the_steps_gives_the_same_last_rows(
     half = events.num_rows // 2
     made, state, taken = [], None, 0
     for step in range(8 * len(asked.chunks) + 24):
-        desk = RecallExecutor(
+        executor = RecallExecutor(
             node, EVALUATOR, lambda: asked, lambda: next(now), None, beside, None if step % 7 == 6 else threads
         )
-        if desk.later is None or step >= len(late) or not late[step]:
+        if executor.later is None or step >= len(late) or not late[step]:
             threads.go_on()
         if state is not None:
-            desk.restore(State.from_bytes(state))
+            executor.restore(State.from_bytes(state))
         if taken < 2 and step >= 2 * taken:
-            desk.take(events.slice(0, half) if taken == 0 else events.slice(half))
+            executor.take(events.slice(0, half) if taken == 0 else events.slice(half))
         if step < len(said) and said[step]:
-            desk.apply([EventCommand(said[step], task.event) for task in desk.scheduler.tasks() if not task.has_ended])
-        turn = desk.turn()
+            executor.apply(
+                [EventCommand(said[step], task.event) for task in executor.scheduler.tasks() if not task.has_ended]
+            )
+        turn = executor.turn()
         if step < len(lost) and lost[step]:
             continue  # the step was never published, but memory knows of it
         taken += taken < 2 and step >= 2 * taken
         made += [turn] if turn is not None else []
-        state = desk.state().to_bytes()
+        state = executor.state().to_bytes()
     assert last_rows(made) == last_rows(plain)
-    assert not desk.cohorts
+    assert not executor.cohorts
 
 
 def test_an_event_that_is_cancelled_while_its_history_is_read_is_not_told_of() -> None:
@@ -143,14 +147,14 @@ def test_an_event_that_is_cancelled_while_its_history_is_read_is_not_told_of() -
     node = bound("groups", None, "", False)
     _, asked, events = prepared(node, World(happened, [], True))
     threads = Threads()
-    desk = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0, None, BackgroundReads(), threads)
-    desk.take(events)
-    assert desk.turn() is None
-    assert desk.turn() is None, "one is read at a time"
+    executor = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0, None, BackgroundReads(), threads)
+    executor.take(events)
+    assert executor.turn() is None
+    assert executor.turn() is None, "one is read at a time"
     assert len(threads.open) == 1
-    one, other = [task.event for task in desk.scheduler.tasks()]
-    again = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0, None, desk.reads, threads)
-    again.restore(State.from_bytes(desk.state().to_bytes()))
+    one, other = [task.event for task in executor.scheduler.tasks()]
+    again = RecallExecutor(node, EVALUATOR, lambda: asked, lambda: 0, None, executor.reads, threads)
+    again.restore(State.from_bytes(executor.state().to_bytes()))
     again.apply([EventCommand("cancel", one)])
     threads.go_on()
     assert again.turn() is None, "the answers were for both: the other one asks anew"

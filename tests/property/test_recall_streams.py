@@ -140,7 +140,7 @@ def test_an_event_that_came_late_within_the_time_of_the_rows_is_open_when_its_st
     _load(life, "Tick", 4)
     with patch.object(recall_spark, "CHUNK_ROWS", 1), patch.object(Job, "finish"):
         life.advance()
-        assert life.home.standing["into Told"].status.recalls_ready == 1
+        assert life.home.deployments["into Told"].status.recalls_ready == 1
         _end(life, ends)
     _load(life, "Tick", 9)
     life.drain()
@@ -187,7 +187,7 @@ def _load(life: Recalled, stream: str, *seconds: int) -> None:
 
 def _end(life: Recalled, how: str) -> None:
     """What fills the stream stops, or makes place for another."""
-    (name,) = [name for name in life.home.standing if name.startswith("into")]
+    (name,) = [name for name in life.home.deployments if name.startswith("into")]
     if how == "stop":
         life.home.stop(name)
     else:

@@ -225,7 +225,7 @@ def _parts(select: Select, rows: list[Row]) -> pa.Table:
 
 
 @dataclass
-class Told:
+class RevisionLog:
     """Rows as somebody has them who follows the revisions."""
 
     rows: list[Row]
@@ -307,7 +307,7 @@ def test_every_revision_is_the_select_over_what_is_covered(
 ) -> None:
     node = bound(name, last, condition, final=False)
     progress, events, answering = started(node, world)
-    told = [Told([]) for _ in events]
+    told = [RevisionLog([]) for _ in events]
     ended: set[int] = set()
     changing = any(recall.identity is not None for recall in node.recalls)
     units = world.units()

@@ -1,4 +1,4 @@
-"""Laws of sequence queries: rows do not depend on loads, late arrival, restarts, shards, standing, or the optimizer."""
+"""Laws of sequence queries: rows do not depend on loads, late arrival, restarts, shards, deployed, or the optimizer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def asked(case: Case, optimized: bool = True) -> Found:
 
 
 def lived(case: Case, dice: Random, shards: int) -> Found:
-    """The rows of a standing statement: events come in loads of any size, late ones too, and the home is reopened."""
+    """The rows of a deployed statement: events come in loads of any size, late ones too, and the home is reopened."""
     coming = [(name, row) for name in case.streams for row in case.rows.get(name, [])]
     dice.shuffle(coming)
     coming.sort(key=lambda e: e[1][case.streams[e[0]].time] + timedelta(seconds=dice.randint(0, DELAY)))
@@ -91,7 +91,7 @@ def lived(case: Case, dice: Random, shards: int) -> Found:
         for name in case.streams:
             home.log.append_watermark(name, to_micros(LATER))
         home.drain()
-        assert home.standing["it"].status.last_error is None
+        assert home.deployments["it"].status.last_error is None
         rows = home.rows("it")
         home.close()
     return found(case, rows)

@@ -71,7 +71,7 @@ class Life:
         self.loaded += count
 
     def batch(self) -> None:
-        self.world.home.standing.job.advance()
+        self.world.home.deployments.job.advance()
 
     def files(self) -> None:
         self.world.running("files").hurry()
@@ -123,7 +123,7 @@ def _events(first: int, count: int) -> list[dict[str, object]]:
 def rows_of_all(world: Delivering) -> list[tuple[str, int]]:
     """What all statements of the name have made, one after the other."""
     found = []
-    for number in sorted(world.home.standing.job.statements, key=int):
+    for number in sorted(world.home.deployments.job.statements, key=int):
         pieces = world.sinks._statements.rows(int(number), 1, 0)
         values = [row["x"] for _, _, rows in pieces for row in rows.to_pylist()]
         found += [(f"odd/{number}/{i}", x) for i, x in enumerate(values)]

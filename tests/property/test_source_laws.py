@@ -1,4 +1,4 @@
-"""The law of sources: however rows are cut into files, whenever these come, and whatever dies in between, a standing
+"""The law of sources: however rows are cut into files, whenever these come, and whatever dies in between, a deployed
 statement over them has the rows of the bounded query over the same rows loaded at once."""
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Life:
         self.source.step()
 
     def advance(self) -> None:
-        self.home.standing.job.advance()
+        self.home.deployments.job.advance()
 
     def reopen(self) -> None:
         self.home.close()

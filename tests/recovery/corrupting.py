@@ -17,7 +17,7 @@ from presage.operations.verification import Verification
 from recovery.ticks import MATCHING, STATEMENTS, STREAMS, quotes, ticks
 
 CONTROL = (".", "lock")  # nothing of what is in the file `lock` is believed
-STANDING = ("filter", "window", "hot", "over")
+DEPLOYED = ("filter", "window", "hot", "over")
 MORE = """
 CREATE RELATION Limits (sym STRING, most DOUBLE) FROM 'limits.csv';
 CREATE RELATION Few (sym STRING) VALUES ('a'), ('b');
@@ -36,7 +36,7 @@ def make_homes(folder: Path) -> list[Path]:
         engine.execute(STREAMS + MORE)
         engine.load("Tick", ticks(0, 6), "t0")
         engine.load("Quote", quotes(0, 5))
-        for name in STANDING:
+        for name in DEPLOYED:
             engine.deploy(STATEMENTS[name], name)
         for n in range(9, 33, 6):
             engine.load("Tick", [*ticks(n, 6), {"sym": "x", "price": "much", "at": "never"}])
@@ -106,7 +106,7 @@ KINDS: dict[str, Callable[[bytes, bytes, random.Random], bytes | None]] = {
 def seen(home: Path) -> dict[str, Any]:
     """All rows that an engine shows of a home, and what it makes of some more."""
     with opened(home) as engine:
-        rows = {name: engine.deployments[name].table().to_pylist() for name in STANDING}
+        rows = {name: engine.deployments[name].table().to_pylist() for name in DEPLOYED}
         rows["falls"] = engine.query(MATCHING["falls"]).to_arrow().to_pylist()
         for stream in ("Tick", "Quote"):
             rows[stream] = sorted(map(repr, engine.browse.newest(stream).to_pylist()))
@@ -116,9 +116,9 @@ def seen(home: Path) -> dict[str, Any]:
         rows["catalog"] = sorted(engine.catalog.types), sorted(engine.catalog.relations)
         engine.load("Tick", ticks(50, 6), "t3")  # known: nothing happens
         engine.load("Tick", ticks(50, 6), "t4")
-        for name in STANDING:
+        for name in DEPLOYED:
             engine.deployments[name].drain()
-        rows["after"] = [engine.deployments[name].table().to_pylist() for name in STANDING]
+        rows["after"] = [engine.deployments[name].table().to_pylist() for name in DEPLOYED]
         engine.maintain(grace=0)
         return rows
 

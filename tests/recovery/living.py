@@ -1,4 +1,4 @@
-"""A home with standing statements and no Spark: it is opened, it dies where it is told to, it is opened again."""
+"""A home with deployed statements and no Spark: it is opened, it dies where it is told to, it is opened again."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Living:
             self.workspace.now = lambda: now
         self.relations: dict[str, pa.Table] = {}
         try:
-            self.standing = self._deployments(lambda: self.relations, **job)
-            restore_catalog(self.log, self.workspace, self.standing, self.relations)
+            self.deployments = self._deployments(lambda: self.relations, **job)
+            restore_catalog(self.log, self.workspace, self.deployments, self.relations)
         except BaseException:
             self.log.home.unlock()
             raise
@@ -102,13 +102,13 @@ class Living:
     def deploy(self, text: str, name: str, replace: bool = False, retention: int | None = None) -> Deployment:
         (query,) = self.workspace.parse(text).statements
         assert isinstance(query, s.Query)
-        return self.standing.deploy(query, name, replace, retention)
+        return self.deployments.deploy(query, name, replace, retention)
 
     def stop(self, name: str) -> None:
-        self.standing[name].stop()
+        self.deployments[name].stop()
 
     def drain(self) -> None:
-        while self.standing.job.advance():
+        while self.deployments.job.advance():
             pass
 
     def die(self) -> None:
@@ -129,7 +129,7 @@ class Living:
     # -- what there is -------------------------------------------------------------------------------
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        return self.standing[name].table().to_pylist()
+        return self.deployments[name].table().to_pylist()
 
     def derived(self, name: str) -> list[dict[str, Any]]:
         """Rows of a derived stream's own archive, by sequence number; which numbers events have depends on batches."""
@@ -138,7 +138,7 @@ class Living:
 
     def found(self) -> dict[str, Any]:
         """All that may be compared with another home: rows by the number of their statement, places, counts."""
-        job = self.standing.job
+        job = self.deployments.job
         live: Mapping[str, Statement] = job.statements
         return {
             "statements": {
@@ -151,7 +151,7 @@ class Living:
                     st.rows_out,
                     st.to_skip,
                     job.position_of(st),
-                    list(map(repr, Deployment(self.standing, number).table().to_pylist())),
+                    list(map(repr, Deployment(self.deployments, number).table().to_pylist())),
                 )
                 for number, st in live.items()
             },
@@ -168,11 +168,11 @@ class Living:
         """What the states hold, by statement, shard and place in the plan."""
         return {
             f"{number}/{key}": read_chain(self.log.home.states, chain).to_bytes()
-            for number, st in self.standing.job.statements.items()
+            for number, st in self.deployments.job.statements.items()
             for key, chain in st.states.items()
         }
 
     def state_files(self) -> tuple[set[str], set[str]]:
         """The files that are there, and those that a statement names."""
-        chains = [chain for st in self.standing.job.statements.values() for chain in st.states.values()]
+        chains = [chain for st in self.deployments.job.statements.values() for chain in st.states.values()]
         return {f.name for f in self.log.home.states.iterdir()}, {ref.file for chain in chains for ref in chain}

@@ -1,4 +1,4 @@
-"""Dying at every named point of the life of standing statements, and coming back: all is as if undisturbed."""
+"""Dying at every named point of the life of deployed statements, and coming back: all is as if undisturbed."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def deploy(name: str) -> Action:
 
 
 def replace_window(home: Living) -> None:
-    if "min(" not in home.standing["window"].text:
+    if "min(" not in home.deployments["window"].text:
         home.deploy(OTHER_WINDOW, "window", replace=True)
 
 
 def stop_filter(home: Living) -> None:
-    if home.standing["filter"].status.state == "running":
+    if home.deployments["filter"].status.state == "running":
         home.stop("filter")
 
 
@@ -83,7 +83,7 @@ class Counting(CrashAt):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Snapshot:
     """A home before one of its steps, the points that the step passes, and what is found after it."""
 
     folder: Path
@@ -97,7 +97,7 @@ def found_in(home: Living) -> dict[str, Any]:
     return home.found() | {"states": home.states()}
 
 
-def undisturbed(folder: Path, disk: MemoryDisk | None, job: dict[str, Any]) -> list[Kept]:
+def undisturbed(folder: Path, disk: MemoryDisk | None, job: dict[str, Any]) -> list[Snapshot]:
     """The whole life, without an accident."""
     kept = []
     with Living(folder / "home", disk, **job) as home:
@@ -111,20 +111,20 @@ def undisturbed(folder: Path, disk: MemoryDisk | None, job: dict[str, Any]) -> l
         shutil.copytree(folder / "home", copied)
         points.passed.clear()
         action.do(home)
-        kept.append(Kept(copied, before, Counter(points.passed), found_in(home)))
+        kept.append(Snapshot(copied, before, Counter(points.passed), found_in(home)))
     home.close()
     return kept
 
 
 @pytest.fixture(scope="module")
-def in_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Kept]]:
+def in_memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Snapshot]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(committer, "RECORDS_PER_HEAD", 3)
         yield undisturbed(tmp_path_factory.mktemp("memory"), MemoryDisk(), JOB)
 
 
 def die_and_go_on(
-    kept: Kept, action: Action, where: str, k: int, folder: Path, job: dict[str, Any], then: Sequence[Action] = ()
+    kept: Snapshot, action: Action, where: str, k: int, folder: Path, job: dict[str, Any], then: Sequence[Action] = ()
 ) -> dict[str, Any]:
     """Die in a step at the k-th passing of a point, come back, do the step again and those that follow."""
     shutil.copytree(kept.folder, folder)
@@ -146,7 +146,7 @@ def die_and_go_on(
 
 
 @pytest.mark.parametrize("number", range(len(LIFE)), ids=[f"{i}-{a.name}" for i, a in enumerate(LIFE)])
-def test_dying_at_any_point_of_a_step_changes_nothing(number: int, in_memory: list[Kept], tmp_path: Path) -> None:
+def test_dying_at_any_point_of_a_step_changes_nothing(number: int, in_memory: list[Snapshot], tmp_path: Path) -> None:
     kept = in_memory[number]
     assert kept.passed[point.COMMITTED]
     for where in POINTS:
@@ -155,7 +155,7 @@ def test_dying_at_any_point_of_a_step_changes_nothing(number: int, in_memory: li
             assert found == kept.found, (where, k)
 
 
-def test_the_life_passes_every_point(in_memory: list[Kept]) -> None:
+def test_the_life_passes_every_point(in_memory: list[Snapshot]) -> None:
     assert {where for kept in in_memory for where in kept.passed} == set(POINTS)
     slices = in_memory[LIFE.index(DRAIN)].passed[point.STATES_WRITTEN]
     assert slices > 1, "history comes in slices"
@@ -164,7 +164,9 @@ def test_the_life_passes_every_point(in_memory: list[Kept]) -> None:
     assert all(values[-1] for values in in_memory[-1].found["statements"].values()), "every statement has rows"
 
 
-def test_after_an_accident_in_the_middle_life_goes_on_to_the_same_end(in_memory: list[Kept], tmp_path: Path) -> None:
+def test_after_an_accident_in_the_middle_life_goes_on_to_the_same_end(
+    in_memory: list[Snapshot], tmp_path: Path
+) -> None:
     number = LIFE.index(DRAIN)
     for where in (point.STATES_WRITTEN, point.COMMITTED):
         folder = tmp_path / where

@@ -27,7 +27,7 @@ def begin(home: Living, *names: str) -> None:
 
 
 def rows(home: Living) -> dict[str, Any]:
-    return {name: home.rows(name) for name in home.standing} | {"derived": home.derived("Hot")}
+    return {name: home.rows(name) for name in home.deployments} | {"derived": home.derived("Hot")}
 
 
 @contextmanager
@@ -54,18 +54,18 @@ def test_a_statement_that_fails_is_set_aside_alone_and_loses_nothing(
         each.load("Tick", ticks(9, 6))
         each.load("Quote", quotes(8, 9))
     for _ in range(2):
-        home.standing.job.advance()
+        home.deployments.job.advance()
     with broken(AggregateKernel, monkeypatch):
         # `rated` needs the same kernel: it fails too, each by itself.
         home.load("Tick", ticks(18, 6))
         home.drain()
         for name in ("filter", "join", "hot"):
-            assert home.standing[name].status.state == "running"
-        status = home.standing[failing].status
+            assert home.deployments[name].status.state == "running"
+        status = home.deployments[failing].status
         assert status.state == "failed"
         assert "ValueError: a fault of ours" in str(status.last_error)
         with pytest.raises(PresageError, match="a fault of ours") as told:
-            home.standing[failing].drain()
+            home.deployments[failing].drain()
         assert told.value.code == "STATEMENT_FAILED"
     whole.load("Tick", ticks(18, 6))
     whole.drain()
@@ -73,12 +73,12 @@ def test_a_statement_that_fails_is_set_aside_alone_and_loses_nothing(
         assert home.rows(name) == whole.rows(name)
     home.die()
     home = Living(tmp_path / "home", disk, **job)
-    assert home.standing[failing].status.state == "failed", "it stays so"
-    for name in home.standing:
-        home.standing[name].resume()
-        home.standing[name].drain()
+    assert home.deployments[failing].status.state == "failed", "it stays so"
+    for name in home.deployments:
+        home.deployments[name].resume()
+        home.deployments[name].drain()
     assert rows(home) == rows(whole)
-    assert home.standing[failing].status.last_error is None
+    assert home.deployments[failing].status.last_error is None
 
 
 def test_a_sum_that_overflows_fails_its_statement_by_name(tmp_path: Path) -> None:
@@ -90,8 +90,8 @@ def test_a_sum_that_overflows_fails_its_statement_by_name(tmp_path: Path) -> Non
         home.drain()
         home.load("Big", [{"n": 2**62, "at": at(i)} for i in range(1, 3)])
         home.drain()
-        assert home.standing["sum"].status.state == "failed"
-        assert "[ARITHMETIC_OVERFLOW]" in str(home.standing["sum"].status.last_error)
+        assert home.deployments["sum"].status.state == "failed"
+        assert "[ARITHMETIC_OVERFLOW]" in str(home.deployments["sum"].status.last_error)
         assert [row["s"] for row in home.rows("sum")] == [2**62]
         assert [row["s"] for row in home.rows("max")] == [2**62] * 3
 
@@ -103,10 +103,10 @@ def test_one_that_fails_again_keeps_its_place(tmp_path: Path, monkeypatch: pytes
         with broken(AggregateKernel, monkeypatch):
             for first in (9, 18):
                 home.load("Tick", ticks(first, 6))
-                home.standing["window"].resume()
+                home.deployments["window"].resume()
                 home.drain()
-                assert home.standing["window"].status.state == "failed"
-        home.standing["window"].resume()
+                assert home.deployments["window"].status.state == "failed"
+        home.deployments["window"].resume()
         home.drain()
         for first in (9, 18):
             whole.load("Tick", ticks(first, 6))
@@ -127,10 +127,10 @@ def test_a_resumed_statement_never_goes_back_to_the_clock_of_the_others(
         with broken(AggregateKernel, monkeypatch):
             home.load("Tick", ticks(18, 6))
             home.drain()
-        assert home.standing["window"].status.state == "failed"
+        assert home.deployments["window"].status.state == "failed"
         # The statement is at 00:00:14.5. The others have much to read from before that time, in small batches.
         home.load("Quote", [{"sym": "a", "bid": float(i), "at": at(5 + i / 4)} for i in range(60)])
-        home.standing["window"].resume()
+        home.deployments["window"].resume()
         home.drain()
         with Living(tmp_path / "whole", MemoryDisk()) as whole:
             begin(whole, "window")
@@ -153,10 +153,10 @@ def test_a_failed_statement_can_be_replaced_or_stopped(tmp_path: Path, monkeypat
         home.deploy(STATEMENTS["filter"], "window")
     home.deploy(STATEMENTS["filter"], "window", replace=True)
     home.stop("batch")
-    states = [st.status for st in home.standing.job.statements.values()]
+    states = [st.status for st in home.deployments.job.statements.values()]
     assert states == ["stopped", "stopped", "running"]
-    assert not home.standing.users("Quote")
+    assert not home.deployments.users("Quote")
     home.close()
     with Living(tmp_path / "home", disk) as home:
-        assert [st.status for st in home.standing.job.statements.values()] == states
+        assert [st.status for st in home.deployments.job.statements.values()] == states
         assert home.state_files() == (set(), set())

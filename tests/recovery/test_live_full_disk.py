@@ -101,7 +101,7 @@ def test_a_change_of_statements_without_space_happens_whole_or_not_at_all(
         elif what == "stop":
             home.stop("hot")
         else:
-            home.standing["hot"].resume()
+            home.deployments["hot"].resume()
 
     disk = MemoryDisk()
     with Living(tmp_path / "home", disk) as home:
@@ -111,7 +111,7 @@ def test_a_change_of_statements_without_space_happens_whole_or_not_at_all(
             with monkeypatch.context() as patch:
                 patch.setattr("presage.columnar.evaluate.Evaluator.mask", _fail)
                 home.drain()
-            assert home.standing["hot"].status.state == "failed"
+            assert home.deployments["hot"].status.state == "failed"
         if what in ("replace", "stop"):
             home.drain()  # else the batch before the end would meet the full disk
         happened = where != "writing the record"
@@ -173,14 +173,14 @@ def test_a_home_on_a_full_disk_is_closed_with_an_error_and_can_be_opened_once_th
 
 
 def happened_in(home: Living, what: str) -> bool:
-    standing = home.standing
+    deployments = home.deployments
     if what == "deploy":
-        return "cold" in standing and "Cold" in home.catalog.types
+        return "cold" in deployments and "Cold" in home.catalog.types
     if what == "replace":
-        return "WITHIN" in standing["hot"].text
+        return "WITHIN" in deployments["hot"].text
     if what == "stop":
-        return standing["hot"].status.state == "stopped"
-    return standing["hot"].status.state in ("running", "catching up")
+        return deployments["hot"].status.state == "stopped"
+    return deployments["hot"].status.state in ("running", "catching up")
 
 
 def _fail(*_: object) -> None:

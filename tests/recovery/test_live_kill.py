@@ -1,4 +1,4 @@
-"""An engine with standing statements, killed as the system kills: run again, it has the undisturbed rows."""
+"""An engine with deployed statements, killed as the system kills: run again, it has the undisturbed rows."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Knowing(Living):
         self.workspace = Workspace([folder], folder, library=Library(home / "knowledge"))
         self.relations = {}
         try:
-            self.standing = self._deployments(
+            self.deployments = self._deployments(
                 lambda: Tables({}, self.workspace.library, self.catalog.knowledge.values()),
                 shards=shards,
                 refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
@@ -125,7 +125,7 @@ class Knowing(Living):
             entries = list(self.log.catalog_entries())
             for entry in entries:
                 if entry.kind == KIND:
-                    self.standing.replay(entry)
+                    self.deployments.replay(entry)
                     continue
                 for statement in self.workspace.parse(entry.text).statements:
                     self.workspace.catalog = self.workspace.declare(statement, again=True)
@@ -155,7 +155,7 @@ class Knowing(Living):
                 self.workspace.catalog = after
 
             if isinstance(statement, CreateKnowledge | RefreshKnowledge):
-                self.standing.change_knowledge(after, change)
+                self.deployments.change_knowledge(after, change)
             else:
                 change()
 
@@ -164,10 +164,10 @@ class Knowing(Living):
         self.declare("REFRESH KNOWLEDGE world")
 
     def all_rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        return {name: [tuple(row.values()) for row in self.rows(name)] for name in self.standing}
+        return {name: [tuple(row.values()) for row in self.rows(name)] for name in self.deployments}
 
     def unknown(self) -> dict[str, int]:
-        return {name: self.standing[name].status.unknown_entities for name in self.standing}
+        return {name: self.deployments[name].status.unknown_entities for name in self.deployments}
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +232,7 @@ class Counting(CrashAt):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Snapshot:
     """A home before one of its steps, the points that the step passes, and what is found after it."""
 
     home: Path
@@ -246,7 +246,7 @@ def found_in(home: Knowing) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Kept]]:
+def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Snapshot]]:
     """The whole life, without an accident."""
     base = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
@@ -262,14 +262,14 @@ def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[li
             shutil.copytree(base / "home", copied)
             points.passed.clear()
             action.do(home)
-            kept.append(Kept(copied, before, Counter(points.passed), found_in(home)))
+            kept.append(Snapshot(copied, before, Counter(points.passed), found_in(home)))
         home.close()
         yield kept
 
 
 @pytest.mark.parametrize("number", range(len(LIFE)), ids=[action.name for action in LIFE])
 def test_dying_at_any_point_of_a_step_changes_nothing(
-    number: int, whole: list[Kept], folder: Path, tmp_path: Path
+    number: int, whole: list[Snapshot], folder: Path, tmp_path: Path
 ) -> None:
     kept = whole[number]
     assert set(kept.passed) >= {point.STATES_WRITTEN, point.COMMITTED, point.TABLE_COMMITTED}
@@ -289,7 +289,7 @@ def test_dying_at_any_point_of_a_step_changes_nothing(
             home.die()
 
 
-def test_the_life_passes_every_point_and_every_statement_has_rows(whole: list[Kept]) -> None:
+def test_the_life_passes_every_point_and_every_statement_has_rows(whole: list[Snapshot]) -> None:
     assert {where for kept in whole for where in kept.passed} == set(POINTS)
     statements = whole[-1].found["statements"].values()
     assert {values[0] for values in statements if values[-1]} == set(DYING)
@@ -314,7 +314,7 @@ def lived(folder: Path, home: Path, piece: int, drains: bool, **job: Any) -> tup
             if world is not None:
                 life.refresh(world)
         life.drain()
-        assert {name: life.standing[name].status.last_error for name in STATEMENTS} == dict.fromkeys(STATEMENTS)
+        assert {name: life.deployments[name].status.last_error for name in STATEMENTS} == dict.fromkeys(STATEMENTS)
         return life.all_rows(), life.unknown()
 
 
@@ -387,7 +387,7 @@ def test_a_lost_state_is_made_again_as_long_as_the_same_is_known(folder: Path, t
         other.drain()
         assert home.all_rows() == other.all_rows()
         assert home.unknown() == other.unknown()
-        assert {home.standing[name].status.state for name in names} == {"running"}
+        assert {home.deployments[name].status.state for name in names} == {"running"}
 
 
 def test_a_lost_state_after_a_refresh_is_an_error_and_not_other_rows(folder: Path, tmp_path: Path) -> None:
@@ -406,10 +406,10 @@ def test_a_lost_state_after_a_refresh_is_an_error_and_not_other_rows(folder: Pat
         fill(home, 2)
         home.drain()
         after = home.all_rows()
-        states = {name: home.standing[name].status.state for name in before}
+        states = {name: home.deployments[name].status.state for name in before}
         # What keeps no state goes on, and so does what began after the REFRESH.
         assert states == {"rooms": "failed", "mean": "failed", "offices": "running", "recent": "running"}
-        assert "[HOME_CORRUPT]" in str(home.standing["mean"].status.last_error)
+        assert "[HOME_CORRUPT]" in str(home.deployments["mean"].status.last_error)
         assert {name: after[name] for name in ("rooms", "mean")} == {name: before[name] for name in ("rooms", "mean")}
         for name in ("offices", "recent"):
             assert after[name][: len(before[name])] == before[name]
@@ -444,7 +444,7 @@ def test_a_join_of_windows_cannot_go_on_with_other_knowledge(folder: Path, tmp_p
                 home.refresh(SECOND)
         home.log.append_watermark("Air", 1_704_067_209_000_000)
         home.drain()
-        status = home.standing["some"].status
+        status = home.deployments["some"].status
         assert status.state == "failed"
         assert "pairs that were joined by the old knowledge" in (status.last_error or "")
 
@@ -458,8 +458,8 @@ def test_knowledge_that_a_statement_could_not_be_understood_without_stays(folder
             home.refresh(LESS)
         assert caught.value.code == "KNOWLEDGE_NEEDED"
     with Knowing(folder, tmp_path / "home", disk) as home:
-        assert home.standing["lost"].status.state == "running"
-        assert home.standing["offices"].status.state == "running"
+        assert home.deployments["lost"].status.state == "running"
+        assert home.deployments["offices"].status.state == "running"
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def undisturbed(rows_per_batch: int = 500_000, shards: int = 1) -> dict[str, Any
 
 
 def states_of(home: Living) -> dict[str, Statement]:
-    return {st.name: st for st in home.standing.job.statements.values() if st.states}
+    return {st.name: st for st in home.deployments.job.statements.values() if st.states}
 
 
 def flip(path: Path, places: Iterable[int] | None = None) -> None:
@@ -97,7 +97,7 @@ def test_lost_states_are_made_again_and_no_row_is_missing_or_twice(damage: str, 
     with Living(tmp_path / "home", disk, **job) as home:
         assert go_on(home) == undisturbed(**job)
         for name in NAMES:
-            status = home.standing[name].status
+            status = home.deployments[name].status
             assert status.state == "running"
             assert (status.last_error is not None) == (name in lost)
             if damage == "another version" and name in lost:
@@ -112,7 +112,7 @@ def test_a_state_of_another_version_is_made_again(tmp_path: Path, monkeypatch: p
             begin(home)
     with Living(tmp_path / "home", disk) as home:
         assert go_on(home) == undisturbed()
-        assert "state 9" in str(home.standing["window"].status.last_error)
+        assert "state 9" in str(home.deployments["window"].status.last_error)
 
 
 def test_states_of_another_plan_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_states_of_another_plan_are_made_again(tmp_path: Path, monkeypatch: pyte
             begin(home)
     with Living(tmp_path / "home", disk) as home:
         assert go_on(home) == undisturbed()
-        assert "another plan" in str(home.standing["window"].status.last_error)
+        assert "another plan" in str(home.deployments["window"].status.last_error)
 
 
 def test_a_state_that_is_lost_again_while_it_is_made_again_changes_nothing(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_state_that_is_lost_again_while_it_is_made_again_changes_nothing(tmp_p
         with Living(tmp_path / "home", disk, **job) as home:
             home.load("Quote", quotes(17, 1), once="more")
             for _ in range(batches):
-                home.standing.job.advance()
+                home.deployments.job.advance()
             for name in NAMES:
                 assert home.rows(name)[: len(whole[name])] == whole[name]
     with Living(tmp_path / "home", disk, **job) as home, Living(tmp_path / "whole", MemoryDisk(), **job) as other:
@@ -155,6 +155,6 @@ def test_only_the_statement_whose_state_is_lost_goes_back(tmp_path: Path) -> Non
         flip(home.log.home.states / chain[-1].file, [chain[-1].start + chain[-1].length // 2])
     with Living(tmp_path / "home", disk) as home:
         assert go_on(home) == undisturbed()
-        failed = {name for name in NAMES if home.standing[name].status.last_error}
+        failed = {name for name in NAMES if home.deployments[name].status.last_error}
         assert failed == {"window"}
-        assert "[HOME_CORRUPT]" in str(home.standing["window"].status.last_error)
+        assert "[HOME_CORRUPT]" in str(home.deployments["window"].status.last_error)

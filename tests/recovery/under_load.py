@@ -1,4 +1,4 @@
-"""An engine with standing statements, under load; as a program it goes on until it is killed.
+"""An engine with deployed statements, under load; as a program it goes on until it is killed.
 
 `python -m recovery.under_load HOME FIRST LOADS [POINT K]` does what is left to do in the home, and says how far it is.
 With a point it kills itself when the point is passed for the K-th time after the first load of this life.

@@ -1,7 +1,7 @@
-"""A set of triples in, its closure under OWL RL out: the rules as the tables print them, until nothing new comes.
+"""The closure of a set of triples under OWL RL: the rules as the tables print them, until nothing new comes.
 
-A triple is a tuple of three pyoxigraph terms. The rules are those of OWL 2 Profiles §4.3 for the words that we promise;
-each says in its name which row it is. Slow and meant to be: each rule looks at all triples in every round.
+A triple is a tuple of three pyoxigraph terms. The rules are those of OWL 2 Profiles, section 4.3, for the terms
+supported; each says in its name which row it is. Slow and meant to be: each rule looks at all triples in every round.
 On the way a literal may be a subject, as the tables have it: what is then said of it cannot be written in RDF and is
 left out at the end, but an IRI may have got something by it.
 """

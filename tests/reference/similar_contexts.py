@@ -67,7 +67,7 @@ def unlike(x: float, y: float, h: float) -> float:
 
 
 class Weights:
-    """IDF of every term among some contexts, the new one included: ln((1 + E) / (1 + C_k)) + 1 (LANGUAGE, part two).
+    """IDF of every term among some contexts, the new one included: ln((1 + E) / (1 + C_k)) + 1.
     Of a number, E is how many numbers its attribute has, and C_k the sum of their kernels."""
 
     def __init__(self, contexts: Sequence[Context], bandwidths: Mapping[str, float]) -> None:

@@ -58,8 +58,8 @@ def test_query_prints_a_table_of_the_rows() -> None:
 def test_a_run_is_started_again_on_its_home(folder: Path) -> None:
     (folder / "ticks.csv").write_text("sym,price,at\na,1,2024-03-01\nb,NA,2024-03-02\nc,much,2024-03-03\n")
     declared = TICK.replace(";", " WITH (nulls = 'NA');")
-    standing = "CREATE STATEMENT dear AS SELECT sym FROM Tick(price > 10);\n"
-    (folder / "again.epl").write_text(f"{declared}{standing}SELECT sym, price FROM Tick;")
+    statement = "CREATE STATEMENT dear AS SELECT sym FROM Tick(price > 10);\n"
+    (folder / "again.epl").write_text(f"{declared}{statement}SELECT sym, price FROM Tick;")
     for time in ("first", "second"):
         done = presage("run", "again.epl", "--home", "home", "--events", "Tick=ticks.csv")
         assert done.exit_code == 0, done.output

@@ -1,4 +1,4 @@
-"""The conformance cases on Spark: as bounded queries, and all of them at once as standing statements in one job."""
+"""The conformance cases on Spark: as bounded queries, and all of them at once as deployed statements in one job."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def renamed(text: str, prefix: str) -> s.Statement:
 
 
 def bounded(statement: s.Statement, case: Case) -> s.Query:
-    """With an upper bound, so that the standing statement ends and its tails are settled."""
+    """With an upper bound, so that the deployed statement ends and its tails are settled."""
     assert isinstance(statement, s.Query)
     last = max((event["ts"] for event in case.events), default=0) * 1_000
     within = statement.within or s.WithinClause(None, None)
@@ -108,7 +108,7 @@ def engine(spark: Any) -> Iterator[Engine]:
 def test_all_cases_stand_in_one_job(engine: Engine) -> None:
     """One statement for each case that can stand, all deployed before the first event."""
     dice = random.Random(4)
-    standing: list[tuple[Case, Any]] = []
+    deployed: list[tuple[Case, Any]] = []
     waiting: list[tuple[int, str, dict[str, Any]]] = []
     ends: list[tuple[str, int]] = []
     for number, group in enumerate(groups()):
@@ -119,24 +119,24 @@ def test_all_cases_stand_in_one_job(engine: Engine) -> None:
         engine.execute(prefixed(group[0].declarations, prefix))
         for case in chosen:
             query = print_script(s.Script((bounded(renamed(case.query, prefix), case),)))
-            standing.append((case, engine.deploy(query, name=case.id)))
+            deployed.append((case, engine.deploy(query, name=case.id)))
         for event in group[0].events:
             known = {k: v for k, v in event.items() if k not in ("type", "ts")}
             waiting.append((len(waiting), prefix + event["type"], known | {TIME: event["ts"] * 1_000}))
         last = max((e["ts"] for c in chosen for e in c.events), default=0)
         ends += [(prefix + name, last + LATER) for name in group[0].schemas]
-    assert len(standing) > 250
+    assert len(deployed) > 250
     _load_in_turns(engine, waiting, dice)
     far = max(end for _, end in ends) + 3_000_000_000
     for name, _ in ends:
         engine.advance(name, format_timestamp(far * 1_000))
     wrong = []
-    for case, deployment in standing:
+    for case, deployment in deployed:
         deployment.drain()
         found = differences(case, shown(deployment.results().to_arrow().to_pylist()))
         if found:
             wrong.append(f"{case.id}: {case.query}\n{found}")
-    assert not wrong, f"{len(wrong)} of {len(standing)}\n" + "\n\n".join(wrong[:5])
+    assert not wrong, f"{len(wrong)} of {len(deployed)}\n" + "\n\n".join(wrong[:5])
 
 
 def _load_in_turns(engine: Engine, waiting: list[tuple[int, str, dict[str, Any]]], dice: random.Random) -> None:

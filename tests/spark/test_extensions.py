@@ -1,4 +1,5 @@
-"""An extension in every way of running: bounded, as a stream, live on the driver, live on workers, in RECALL."""
+"""An extension in every way of running: bounded in this process and by Spark, as a stream, live on the driver, live on
+workers, in RECALL, in MATCH_RECOGNIZE of an engine and on DataFrames."""
 
 from __future__ import annotations
 
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from extensions.registered import FOLDER, MODULE, registered
-from presage import Engine
+from presage import Engine, match_recognize
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TICK = "CREATE STREAM Tick (name STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at;"
 QUERY = "SELECT initials(name) AS who, extent(price) AS wide FROM Tick#minute GROUP BY name"
+CLAUSE = "MEASURES initials(FIRST(name)) AS who, extent(B.price) AS wide PATTERN (A B B) DEFINE A AS price >= 0"
+MATCH = f"SELECT who, wide FROM Tick MATCH_RECOGNIZE (PARTITION BY name {CLAUSE})"
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +48,12 @@ def expected() -> list[tuple[str, float]]:
     return made
 
 
+def matched() -> list[tuple[str, float]]:
+    prices = {letter: [tick["price"] for tick in ticks() if tick["name"][-1] == letter] for letter in "abc"}
+    made = [("a" + letter, abs(p[i] - p[i + 1])) for letter, p in prices.items() for i in range(1, len(p) - 1, 3)]
+    return sorted(made)
+
+
 def pairs(result: Any) -> list[tuple[str, float]]:
     return [(row["who"], row["wide"]) for row in result.to_arrow().to_pylist()]
 
@@ -70,6 +79,29 @@ def test_live_on_the_driver_and_on_workers(spark: SparkSession, tmp_path: Path, 
             for each in live:
                 each.drain(timeout=120)
         assert [pairs(each.results()) for each in live] == [expected(), expected()]
+
+
+@pytest.mark.parametrize("mode", ["local", "batch", "stream", "driver", "workers"])
+def test_a_match_measures_them(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    with Engine(spark, tmp_path / "home", rows_on_driver=0 if mode == "workers" else 100_000) as engine:
+        engine.execute(TICK)
+        live = engine.deploy(MATCH, name="found") if mode in ("driver", "workers") else None
+        engine.load("Tick", ticks())
+        if live is not None:
+            live.drain(timeout=120)
+            assert sorted(pairs(live.results())) == matched()
+        elif mode == "batch":
+            assert sorted((row.who, row.wide) for row in engine.query(MATCH).df.collect()) == matched()
+        else:
+            assert "in this process" in engine.explain(MATCH)
+            result = engine.query(MATCH, mode="stream", batches=3) if mode == "stream" else engine.query(MATCH)
+            assert sorted(pairs(result)) == matched()
+
+
+def test_a_match_on_a_dataframe_measures_them(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(ticks())
+    rows = match_recognize(frame, f"PARTITION BY name ORDER BY at {CLAUSE}").collect()
+    assert sorted((row.who, row.wide) for row in rows) == matched()
 
 
 def test_recall_merges_its_parts(spark: SparkSession, tmp_path: Path) -> None:

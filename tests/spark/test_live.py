@@ -1,4 +1,4 @@
-"""Standing statements through the whole pipe: Structured Streaming calls the job, rows come as events do."""
+"""Deployed statements through the whole pipe: Structured Streaming calls the job, rows come as events do."""
 
 from __future__ import annotations
 

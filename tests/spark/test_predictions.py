@@ -1,4 +1,4 @@
-"""Queries over predicted streams through the engine: batch on Spark, through the driver, standing, after a restart."""
+"""Queries over predicted streams through the engine: batch on Spark, through the driver, deployed, after a restart."""
 
 from __future__ import annotations
 
@@ -100,19 +100,19 @@ def test_rows_say_when_two_cars_were_near(engine: Engine) -> None:
 
 
 def test_a_standing_statement_releases_what_no_late_update_can_change(engine: Engine) -> None:
-    standing = {name: engine.deploy(text, name=name) for name, text in QUERIES.items()}
+    deployments = {name: engine.deploy(text, name=name) for name, text in QUERIES.items()}
     for done, one in enumerate(UPDATES, 1):
         engine.load("Gps", [one])
         if done == 6:
             for name, text in QUERIES.items():
-                standing[name].drain(timeout=60)
-                released = rows(standing[name].results())
+                deployments[name].drain(timeout=60)
+                released = rows(deployments[name].results())
                 assert released == near(rows(engine.query(text))[: len(released)]), name
     engine.advance("Gps", moment(200))
     for name, text in QUERIES.items():
-        standing[name].drain(timeout=60)
-        assert standing[name].status.last_error is None
-        assert rows(standing[name].results()) == near(rows(engine.query(text))), name
+        deployments[name].drain(timeout=60)
+        assert deployments[name].status.last_error is None
+        assert rows(deployments[name].results()) == near(rows(engine.query(text))), name
 
 
 def test_a_home_that_is_closed_in_the_middle_goes_on(spark: SparkSession, tmp_path: Path) -> None:

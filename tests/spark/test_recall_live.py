@@ -1,4 +1,4 @@
-"""RECALL in standing statements: turns, revisions, what users say, and lives of the engine."""
+"""RECALL in deployed statements: turns, revisions, what users say, and lives of the engine."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_streams_that_are_filled_with_recall_have_the_rows_of_bounded_queries(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The stream of a standing statement, and one that is only declared; across two lives of the engine."""
+    """The stream of a deployed statement, and one that is only declared; across two lives of the engine."""
     with Engine(spark, rows_per_chunk=20, home=tmp_path) as engine:
         engine.execute(STREAMS)
         engine.execute(FILL.replace("Means", "Declared"))

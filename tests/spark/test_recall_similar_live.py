@@ -1,4 +1,4 @@
-"""RECALL SIMILAR in standing statements: it ends with the rows of the bounded query, however events come and go."""
+"""RECALL SIMILAR in deployed statements: it ends with the rows of the bounded query, however events come and go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequence queries through the engine: batch on Spark, standing, inferred; answers that say how sure they are."""
+"""Sequence queries through the engine: batch on Spark, deployed, inferred; answers that say how sure they are."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ def test_a_statement_that_stands_fails_and_ends_is_told(tmp_path: Path) -> None:
     ours.log_to("json", "debug", stream)
     fill(tmp_path / "home")
     with Living(tmp_path / "home") as living:
-        living.standing.job.change_programs({}, {"1": "a test"})
-        living.standing.job.resume("1")
+        living.deployments.job.change_programs({}, {"1": "a test"})
+        living.deployments.job.resume("1")
         living.load("Tick", [tick(300)])
         living.drain()
         living.stop("means")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.analyze.type_rules import arithmetic, cast_to, coerce_literal, comparable, described
 from presage.errors import did_you_mean, error
-from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
+from presage.functions.aggregates import COUNTS_ONCE, aggregate_named, aggregates, is_aggregate, resolve_aggregate
 from presage.functions.epl_functions import refuse_method
 from presage.functions.resolve import check_known, constants_of, is_function, resolve_function
 from presage.lang import syntax as s
@@ -186,7 +186,8 @@ class ExpressionBinder:
         if is_aggregate(node.name):
             return self._aggregate(node)
         if node.distinct:
-            fix = "DISTINCT belongs to the aggregates count, sum and avg"
+            *some, last = (each.name for each in aggregates() if each.distinct == COUNTS_ONCE)
+            fix = f"DISTINCT belongs to the aggregates {', '.join(some)} and {last}"
             raise error("WRONG_ARGUMENTS", node.span, name=node.name, expected="no DISTINCT", found="DISTINCT", fix=fix)
         relations = self.scope.catalog.relations
         if any(isinstance(arg, s.Star) for arg in node.args):

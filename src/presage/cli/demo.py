@@ -1,4 +1,4 @@
-"""`presage demo`: an example told step by step: its events, its queries, their rows."""
+"""`presage demo`: an example step by step, with its events, its queries and their rows."""
 
 from __future__ import annotations
 

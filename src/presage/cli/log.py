@@ -1,4 +1,4 @@
-"""`presage log HOME …`: what the log of a home is made of, whether it is sound, and what is in it."""
+"""`presage log HOME …`: inspection, verification and export of the log of a home."""
 
 from __future__ import annotations
 

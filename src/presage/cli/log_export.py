@@ -1,4 +1,4 @@
-"""`presage log HOME export STREAM`: its events in the order of their time, as a file. Also beside a running engine."""
+"""`presage log HOME export STREAM`: its events in the order of their time, as a file. Works beside a running engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`presage log HOME inspect`: tables, files, journal, and who still reads what. Beside a running engine, or without."""
+"""`presage log HOME inspect`: tables, files, journal, and who still reads what. With or without a running engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`presage log HOME verify`: all that the journal and the tables name is read; what is wrong is told."""
+"""`presage log HOME verify`: reads every file that the journal and the tables refer to, and reports damage."""
 
 from __future__ import annotations
 

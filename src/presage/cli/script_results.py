@@ -1,4 +1,4 @@
-"""What `run` and `query` do with an engine: checked statements are executed, their results printed."""
+"""Execution of checked statements for `run` and `query`, and the printing of their results."""
 
 from __future__ import annotations
 

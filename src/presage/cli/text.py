@@ -1,4 +1,4 @@
-"""The text of a file of statements; what is wrong with the file is an error with a fix."""
+"""The text of a file of statements; a file that cannot be read is an error with a fix."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def open_gate(gate: Gate, engine: Engine, plans: Sequence[Plan] = ()) -> None:
     for routes in (query_routes, statements, streams, files, positions, alerts, knowledge_routes):
         app.include_router(routes.router)
 
-    @app.get("/api/status", tags=["asking"])
+    @app.get("/api/status", tags=["queries"])
     def status() -> dict[str, Any]:
         """Whether it is starting or ready, and what it still waits for."""
         return gate.status()

@@ -1,4 +1,4 @@
-"""What is known, over HTTP: things, what a statement's PATHs select, and why events made no rows."""
+"""Knowledge routes: the entities of a knowledge base, the answers of a statement's PATHs, and why-not of events."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from presage.lang.identifiers import RESERVED
 from presage.model.text import Source
 from presage.select.warnings import warnings_of
 
-router = APIRouter(prefix="/api", tags=["asking"])
+router = APIRouter(prefix="/api", tags=["queries"])
 
 
 def engine_of(request: Request) -> Engine:

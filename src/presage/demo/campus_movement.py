@@ -1,4 +1,4 @@
-"""What moves on a campus, minute by minute: people, of whom readers are not sure, and carts that predict.
+"""Movement on a campus, minute by minute: people with uncertain readings, and carts with predicted positions.
 
 Everything is drawn from the seed. A badge reader hears a person with some chance, and sometimes the one in the next
 room does: its rows are alternatives with a probability. A cart says where it is and how fast it drives when that

@@ -1,4 +1,4 @@
-"""What the terminal shows of the campus's demonstration: an introduction, a table that lives, a summary."""
+"""The terminal view of the campus demonstration: an introduction, a table that lives, a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples that can be shown: of each its files, its events and the statements that declare it and ask it."""
+"""The examples of `presage demo`: the files, events, declarations and queries of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An example, told step by step on the terminal: events, queries with what they find, what to try next."""
+"""The walk through an example on the terminal: events, queries with their rows, what to try next."""
 
 from __future__ import annotations
 

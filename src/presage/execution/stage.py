@@ -161,7 +161,7 @@ class Outlook(NamedTuple):
     reopened: int | None = None
 
 
-class SharedStates(Protocol):
+class StateSharing(Protocol):
     """How the nodes of an operator run in shared execution: for many statements that differ in constants alone, with
     the number of the statement as a further key. `KEEPERS` are its stateful nodes."""
 
@@ -199,9 +199,9 @@ class Operator:
     `check_stream` what streaming execution cannot do. `open_matches` counts the partial matches in a state, by the name
     of its kernel; `counters` reads further counters from a state. `deployed` gives the plan of a
     deployed statement, whose rows may become events of a stream (the second argument), `explained` its further lines of
-    EXPLAIN; `open_events` and `outlook` tell what a state holds open for users. `shared`: shared execution of its
-    nodes; `apart_from_matches`: node types that are not shared above a node with open matches. `traced` gives the node
-    with the events of each match as further columns, and those columns.
+    EXPLAIN; `open_events` and `outlook` tell what a state holds open for users, `event_columns` names what is shown.
+    `shared`: shared execution of its nodes; `apart_from_matches`: node types that are not shared above a node with open
+    matches. `traced` gives the node with the events of each match as further columns, and those columns.
     """
 
     stages: Mapping[type[Node], Callable[[Any], Stage | Node]] = field(default_factory=dict)
@@ -217,7 +217,8 @@ class Operator:
     deployed: Callable[[Node, bool], Node] = lambda plan, as_events: plan
     explained: Callable[[Node], list[str]] = lambda plan: []
     open_events: Callable[[State], list[OpenEvent]] = lambda state: []
+    event_columns: tuple[str, ...] = ()
     outlook: Callable[[State], Outlook | None] = lambda state: None
-    shared: SharedStates | None = None
+    shared: StateSharing | None = None
     apart_from_matches: tuple[type[Node], ...] = ()
     traced: Mapping[type[Node], Callable[[Any], tuple[Node, tuple[Field, ...]]]] = field(default_factory=dict)

@@ -76,9 +76,9 @@ class StepContext:
     shard: int = 0
     shards: int = 1
     compiled: dict[Any, Any] = field(default_factory=dict)
-    # The history that RECALL searches, and commands of users on its events.
+    # The history that nodes search, and commands of users on open events.
     histories: Callable[[Any], Any] | None = None
-    recall_commands: Sequence[Any] = ()
+    commands: Sequence[Any] = ()
     # Reads history in a thread while batches continue; without it, the step waits.
     read_later: Callable[[Callable[[], Any]], Any] | None = None
     # By place of a filter above a scan: the rows that pass it, as the predicate index of all statements found them.

@@ -37,6 +37,15 @@ class Advance(Statement):
 
 
 @dataclass(frozen=True)
+class EventStatement(Statement):
+    """A command on an event that a deployed statement holds open, or all of them; the action in lower case."""
+
+    action: str
+    event_id: str
+    of: str | None = None
+
+
+@dataclass(frozen=True)
 class Scenario(Statement):
     """`SCENARIO 'title'`: the statements up to the next one run in a home of their own."""
 

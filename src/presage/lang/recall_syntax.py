@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from presage.lang.syntax import Call, Expr, Node, SelectItem, Statement
+from presage.lang.command_syntax import EventStatement
+from presage.lang.syntax import Call, Expr, Node, SelectItem
 from presage.model.text import NOWHERE, Span
 
 
@@ -132,9 +133,5 @@ class Over(Expr):
 
 
 @dataclass(frozen=True)
-class RecallCommand(Statement):
-    """CANCEL, ACCELERATE or CONTINUE RECALL 'id' [OF statement]; the action in lower case."""
-
-    action: str
-    event_id: str
-    of: str | None = None
+class RecallCommand(EventStatement):
+    """CANCEL, ACCELERATE or CONTINUE RECALL 'id' [OF statement]."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 YET = "in this version yet"
-NEVER = "and will not be: a statement runs no code of a host"
+NO_HOST_CODE = "and will not be: a statement runs no code of a host"
 
 
 class Form(NamedTuple):
@@ -69,14 +69,14 @@ EPL = (
         r"CREATE\s++(?:MAP|OBJECTARRAY|JSON|AVRO|XML|VARIANT)\s++SCHEMA\b",
         "write CREATE SCHEMA name (x INT, …)",
     ),
-    _first("CREATE INLINED_CLASS", r"CREATE\s++INLINED_CLASS\b", where=NEVER),
+    _first("CREATE INLINED_CLASS", r"CREATE\s++INLINED_CLASS\b", where=NO_HOST_CODE),
     _first(
         "CREATE DATAFLOW",
         r"CREATE\s++DATAFLOW\b",
         "declare sources and sinks: CREATE STREAM … SOURCE, CREATE SINK",
         "and will not be",
     ),
-    _first("IMPORT", r"IMPORT(?=\s++\w)", where=NEVER),
+    _first("IMPORT", r"IMPORT(?=\s++\w)", where=NO_HOST_CODE),
     _first("MODULE", r"(?:MODULE|USES)(?=\s++\w)", "put the statements into a file"),
     _first("UPDATE", rf"UPDATE\s++(?:ISTREAM\b|{_NAME}\s++(?:AS\s++\w++\s++)?SET\b)", _DERIVED),
     _first("DELETE", r"DELETE\s++FROM\b", "events are kept; WITH (retention = …) lets old ones go"),
@@ -118,7 +118,7 @@ EPL = (
         where="and will not be",
         fix="load the table, or declare it as a relation: CREATE RELATION",
     ),
-    form("method:", r"METHOD\s*+:", "FROM , JOIN", where=NEVER),
+    form("method:", r"METHOD\s*+:", "FROM , JOIN", where=NO_HOST_CODE),
     form("#sort", r"#\s*+(?:ext\s*+:\s*+)?sort\b"),
     form("#rank", r"#\s*+(?:ext\s*+:\s*+)?rank\b"),
     # -- clauses

@@ -17,8 +17,8 @@ from presage.live.tasks import Files, SharedTask, Task
 from presage.plan.nodes import Extent, Scan
 from presage.storage import FileSet
 
-# Commands of users on open recalls, each for the statement of that name, or for all.
-RecallCommands = tuple[tuple[str | None, EventCommand], ...]
+# Commands of users on open events, each for the statement of that name, or for all.
+EventCommands = tuple[tuple[str | None, EventCommand], ...]
 
 
 class StatementInput(NamedTuple):
@@ -53,7 +53,7 @@ class Batch:
     known_watermarks: dict[str, int]  # by stream of the log: the latest
     arrivals: int | None  # the record up to whose arrivals it reads; None where it stops before
     history: HistoryReader | None = None
-    recall_commands: RecallCommands = ()
+    commands: EventCommands = ()
     ranges: dict[str, InputRange] = field(default_factory=dict)  # by statement
     tasks: list[Task] = field(default_factory=list)
     shared: dict[SharedTask, InputRange] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from presage.execution.stage import EventCommand
 from presage.execution.watermark_buffer import NOTHING_KNOWN
-from presage.live.batch import Batch, RecallCommands, StatementInput
+from presage.live.batch import Batch, EventCommands, StatementInput
 from presage.live.derived import is_derived_table
 from presage.live.history_reader import HistoryReader
 from presage.live.input_range import END_OF_TIME, InputPosition, InputRange, Snapshots, cut_within
@@ -89,7 +89,7 @@ class BatchPlanner:
     # -- the next batch --------------------------------------------------------------------------------
 
     def plan(
-        self, deployed: Sequence[Statement], history: HistoryReader | None = None, commands: RecallCommands = ()
+        self, deployed: Sequence[Statement], history: HistoryReader | None = None, commands: EventCommands = ()
     ) -> Batch | None:
         """The next batch for the deployed statements; None if there is nothing to do. The same list object means that
         only counters of them have changed."""
@@ -108,7 +108,7 @@ class BatchPlanner:
                 self._plan_catch_up(batch, cache, statement, limit)
             else:
                 self._plan_in_step(batch, cache, statement, news)
-            turns |= self._plan_recall_turn(batch, statement)
+            turns |= self._plan_history_turn(batch, statement)
         return batch if news or cache.behind or turns else None
 
     def _cached(self, deployed: Sequence[Statement]) -> PlannerCache:
@@ -143,7 +143,7 @@ class BatchPlanner:
             others=[s for s in running if s.number not in together] if together else running,
         )
 
-    def _new_batch(self, cache: PlannerCache, history: HistoryReader | None, commands: RecallCommands) -> Batch:
+    def _new_batch(self, cache: PlannerCache, history: HistoryReader | None, commands: EventCommands) -> Batch:
         """An empty batch up to the end of the log."""
         point, before = self._log.point, self._job_watermarks
         watermarks = {}
@@ -231,10 +231,12 @@ class BatchPlanner:
             if fed or read.end or read.advances:
                 self._add(batch, statement, read)
 
-    def _plan_recall_turn(self, batch: Batch, statement: Statement) -> bool:
-        """Plan a statement without new input whose recalls have history left to search; whether it was planned."""
+    def _plan_history_turn(self, batch: Batch, statement: Statement) -> bool:
+        """Plan a statement without new input whose open events have history left to search; whether it was planned."""
         program = self._programs[statement.number]
-        if not program.recalls or statement.number in batch.ranges or not self._has_recall_turn(statement, batch):
+        if not program.reads_history or statement.number in batch.ranges:
+            return False
+        if not self._has_history_turn(statement, batch):
             return False
         position = self.position_of(statement)
         nothing_new = InputRange(position, position)
@@ -242,40 +244,40 @@ class BatchPlanner:
         self._add(batch, statement, StatementInput(nothing_new, files, position.watermark, False, must_run=True))
         return True
 
-    # -- open recalls ----------------------------------------------------------------------------------
+    # -- open events -----------------------------------------------------------------------------------
 
-    def _has_recall_turn(self, statement: Statement, batch: Batch) -> bool:
-        """Whether a step could advance its open recalls now."""
+    def _has_history_turn(self, statement: Statement, batch: Batch) -> bool:
+        """Whether a step could advance its open events now."""
         reading = batch.history is not None and batch.history.is_busy(statement.number)
-        return (statement.recalls_ready > 0 and not reading) or self._must_recall(statement, batch.recall_commands)
+        return (statement.recalls_ready > 0 and not reading) or self._must_read(statement, batch.commands)
 
-    def _recalls(self, statement: Statement, commands: RecallCommands = ()) -> bool:
-        """Whether it has recalls that are ready, commanded or overdue, or has not searched the past events yet."""
-        ready = statement.recalls_ready > 0 and self._programs[statement.number].recalls
-        return ready or self._must_recall(statement, commands)
+    def _reads_on(self, statement: Statement, commands: EventCommands = ()) -> bool:
+        """Whether it has events that are ready, commanded or overdue, or has not searched the past events yet."""
+        ready = statement.recalls_ready > 0 and self._programs[statement.number].reads_history
+        return ready or self._must_read(statement, commands)
 
-    def _must_recall(self, statement: Statement, commands: RecallCommands) -> bool:
+    def _must_read(self, statement: Statement, commands: EventCommands) -> bool:
         program = self._programs[statement.number]
-        if not program.recalls:
+        if not program.reads_history:
             return False
         begun = self.position_of(statement).watermark != NOTHING_KNOWN
         return bool(commands) or self.overdue(statement) or (program.looks_back and not statement.states and begun)
 
     def overdue(self, statement: Statement) -> bool:
-        """Whether one of its recalls has been suspended for too long."""
-        due = statement.recalls_due
+        """Whether one of its open events has been suspended for too long."""
+        due = statement.events_due
         return due is not None and wall_clock() > due
 
-    def awaits_recalls(self, statement: Statement, deployed: list[Statement]) -> bool:
-        """Whether rows follow without new events: from its own recalls, or from those of its producers."""
-        if self._recalls(statement):
+    def awaits_history(self, statement: Statement, deployed: list[Statement]) -> bool:
+        """Whether rows follow without new events: from its own open events, or from those of its producers."""
+        if self._reads_on(statement):
             return True
         read = sorted(filter(is_derived_table, self._programs[statement.number].streams))
         if not read:
             return False
         producers = self._producers.by_table(deployed)
         running = [producer for table in read for producer in producers.get(table, ()) if producer.status == RUNNING]
-        if any(self.awaits_recalls(producer, deployed) for producer in running):
+        if any(self.awaits_history(producer, deployed) for producer in running):
             return True
         streams = {name for s in deployed for name in self._programs[s.number].streams if not is_derived_table(name)}
         before = self._job_watermarks
@@ -356,7 +358,7 @@ class BatchPlanner:
         if read.files is None:
             return
         commands: tuple[EventCommand, ...] = ()
-        if program.recalls:
-            commands = tuple(command for name, command in batch.recall_commands if name in (None, statement.name))
-            read = read._replace(must_run=read.must_run or self._recalls(statement, batch.recall_commands))
+        if program.reads_history:
+            commands = tuple(command for name, command in batch.commands if name in (None, statement.name))
+            read = read._replace(must_run=read.must_run or self._reads_on(statement, batch.commands))
         batch.tasks += [read.task(statement.number, program, shard, commands) for shard in range(program.shards)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -290,17 +291,15 @@ class DeploymentRegistry(Mapping[str, Deployment]):
 
     def _compile_with(self, affected: list[Statement], after: Catalog) -> dict[str, Program]:
         """The programs of statements against another catalog."""
-        before, self._workspace.catalog = self._workspace.catalog, after
+        workspace = replace(self._workspace, catalog=after)
+        compiler = replace(self._compiler, workspace=workspace)
         programs = {}
-        try:
-            for statement in affected:
-                try:
-                    programs[statement.number] = self._compiler.compile_again(statement)
-                except PresageError as problem:
-                    raise error("KNOWLEDGE_NEEDED", name=statement.name, why=problem.message) from problem
-            self._workspace.check_producers()
-        finally:
-            self._workspace.catalog = before
+        for statement in affected:
+            try:
+                programs[statement.number] = compiler.compile_again(statement)
+            except PresageError as problem:
+                raise error("KNOWLEDGE_NEEDED", name=statement.name, why=problem.message) from problem
+        workspace.check_producers()
         return programs
 
     def refuse_if_used(self, statement: s.Drop) -> None:

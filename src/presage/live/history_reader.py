@@ -1,4 +1,4 @@
-"""The background thread that searches history for recalls."""
+"""The background thread that searches history for open events."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from presage.columnar.evaluate import Evaluator, Fallback
 from presage.execution.stage import EventCommand, OpenEvent
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live import results
-from presage.live.batch import Batch, RecallCommands
+from presage.live.batch import Batch, EventCommands
 from presage.live.batch_lock import PATIENCE, BatchLock
 from presage.live.batch_planner import BatchPlanner
 from presage.live.commit_draft import BatchCounts, CommitDraft, DraftBuilder
@@ -133,8 +133,8 @@ class Job:
         """Up to where a statement has emitted its rows, as a moment of its streams."""
         offset, watermark = astuple(self.position_of(statement))
         if self.programs[statement.number].lags:
-            # Rows of events that it has read may still wait for recalls.
-            watermark, reopened = self.planner.output_watermark(statement), statement.recalls_reopened
+            # Rows of events that it has read may still wait for history.
+            watermark, reopened = self.planner.output_watermark(statement), statement.events_reopened
             offset = offset if reopened is None else min(offset, reopened - 1)
         return Moment(offset, known=None if watermark == NOTHING_KNOWN else watermark)
 
@@ -222,25 +222,25 @@ class Job:
                     return
             if self.programs[number].lags and self.statements[number].recalls_suspended:
                 # No command can resume them, and rows of later events wait for them.
-                name, recalls = self.statements[number].name, self.open_recalls(number)
-                cancel = tuple((name, EventCommand("cancel", recall.event)) for recall in recalls)
-                self.command_recalls(cancel, time.monotonic() + FINISH_SECONDS)
+                name, waiting = self.statements[number].name, self.open_events(number)
+                cancel = tuple((name, EventCommand("cancel", each.event)) for each in waiting)
+                self.command_events(cancel, time.monotonic() + FINISH_SECONDS)
             if self.programs[number].lags:
                 self.advance(until=time.monotonic() + FINISH_SECONDS)  # for the readers of its rows
 
-    def command_recalls(self, commands: RecallCommands, until: float | None = None) -> None:
-        """Run a batch with commands on open recalls, each for the statement of a name or for all."""
+    def command_events(self, commands: EventCommands, until: float | None = None) -> None:
+        """Run a batch with commands on open events, each for the statement of a name or for all."""
         with self._lock:
             self.advance(until=until, commands=commands)
 
-    def open_recalls(self, number: str) -> list[OpenEvent]:
+    def open_events(self, number: str) -> list[OpenEvent]:
         """The events of a statement whose search of history is not complete."""
         with self._lock:
             program, statement = self.programs.get(number), self.statements[number]
-            if program is None or not (program.recalls and statement.deployed and statement.states):
+            if program is None or not (program.reads_history and statement.deployed and statement.states):
                 return []
             states = self._store.of(Task(number, program, 0, (), 0, 0, 0, False, False))
-            return [recall for state in states.values() for recall in open_events(state)]
+            return [event for state in states.values() for event in open_events(state)]
 
     def catch_up(self, number: str) -> None:
         """Let a statement read all arrivals."""
@@ -313,11 +313,11 @@ class Job:
         # In this order: the statement must not be older than the record that the job has reached.
         reached, statement = self._reached, self.statements[number]
         in_step = statement.own_position is None and reached >= arrivals
-        return statement.status != RUNNING or (in_step and not self.planner.awaits_recalls(statement, self._deployed()))
+        return statement.status != RUNNING or (in_step and not self.planner.awaits_history(statement, self._deployed()))
 
     @property
     def overdue(self) -> bool:
-        """Whether a suspended recall is past its deadline."""
+        """Whether a suspended event is past its deadline."""
         return any(self.planner.overdue(s) for s in self.statements.values() if s.status == RUNNING)
 
     def in_use(self) -> dict[str, Sequence[tuple[int, int | None]]]:
@@ -338,7 +338,7 @@ class Job:
     def _deployed(self) -> list[Statement]:
         return [s for s in self.statements.values() if s.deployed]
 
-    def _plan(self, history: HistoryReader | None = None, commands: RecallCommands = ()) -> Batch | None:
+    def _plan(self, history: HistoryReader | None = None, commands: EventCommands = ()) -> Batch | None:
         if self._planned is None:
             self._planned = self._deployed()
         return self.planner.plan(self._planned, history, commands)
@@ -346,7 +346,7 @@ class Job:
     # -- batches -------------------------------------------------------------------------------------
 
     def advance(
-        self, history: HistoryReader | None = None, until: float | None = None, commands: RecallCommands = ()
+        self, history: HistoryReader | None = None, until: float | None = None, commands: EventCommands = ()
     ) -> bool:
         """Run one batch; False if there was nothing to do. `history` reads history in the background; without it, the
         batch does. `until`: a monotonic time; a batch that takes longer has no effect."""
@@ -371,7 +371,7 @@ class Job:
             self._notify()
         return advanced
 
-    def _run_batch(self, history: HistoryReader | None, until: float | None, commands: RecallCommands) -> bool:
+    def _run_batch(self, history: HistoryReader | None, until: float | None, commands: EventCommands) -> bool:
         # A separate function: the objects of a batch are freed before the garbage collector is enabled again.
         batch = self._plan(history, commands)
         if batch is None:

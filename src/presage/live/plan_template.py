@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from presage.errors import error
-from presage.execution.stage import STATEMENT, SharedStates
+from presage.execution.stage import STATEMENT, StateSharing
 from presage.model.types import LONG
 from presage.operators.running import OPERATORS, matching_nodes
 from presage.plan.expr import Arithmetic, ColumnRef, Comparison, Constant, Expr
@@ -161,7 +161,7 @@ def _shared_node(node: Node) -> Node | None:
     return next((own for shared in _SHARED if (own := shared.shared_node(node)) is not None), None)
 
 
-def sharing(node: Node) -> SharedStates:
+def sharing(node: Node) -> StateSharing:
     """How the operator of a stateful node shares its states."""
     for shared in _SHARED:
         if isinstance(node, shared.KEEPERS):

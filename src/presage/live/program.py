@@ -59,14 +59,14 @@ class Program:
     @property
     def native(self) -> bool:
         """Whether it needs the Spark session."""
-        return bool(self.catalyst) or self.recalls
+        return bool(self.catalyst) or self.reads_history
 
     @cached_property
     def traits(self) -> Trait:
         return traits_of(self.plan)
 
     @property
-    def recalls(self) -> bool:
+    def reads_history(self) -> bool:
         """Whether it searches history, step by step."""
         return Trait.READS_HISTORY in self.traits
 
@@ -109,7 +109,7 @@ class Program:
     @cached_property
     def plain(self) -> bool:
         """Whether its input depends on its signature alone."""
-        return self.shards == 1 and not self.reads_others and not self.recalls
+        return self.shards == 1 and not self.reads_others and not self.reads_history
 
     @cached_property
     def changes_only_counts(self) -> bool:

@@ -53,7 +53,7 @@ class CompiledStatement:
     relations: Mapping[str, pa.Table]
     entities: Mapping[str, Any] = field(default_factory=dict)  # by the name of a watched attribute
     compiled: dict[Any, Any] = field(default_factory=dict)
-    histories: Callable[[Any], Any] | None = None  # opens the history that RECALL searches
+    histories: Callable[[Any], Any] | None = None  # opens the history of a node that searches it
 
 
 # Key of a predicate index, by identity: programs, and shared members with the part of them.
@@ -259,7 +259,7 @@ class Runner:
             outcome.blocked = True
             return outcome
         # Without a history reader the step itself reads a chunk of history.
-        self.deadline.begin(task.number, 10 if task.program.recalls and history is None else 1)
+        self.deadline.begin(task.number, 10 if task.program.reads_history and history is None else 1)
         try:
             outcome.rows_in = events.rows(task)
             if task.must_run or (events.rows(task) if matched is None else len(matched)):
@@ -306,7 +306,7 @@ class Runner:
             matched={} if indexed is None or matched is None else {program.places[id(indexed[0])]: matched},
             histories=compiled.histories,
             read_later=None if history is None else partial(history.read, task.number),
-            recall_commands=task.recall_commands,
+            commands=task.commands,
             ahead=None if task.ahead is None else lambda scan: events.ahead_of(task, program, scan),
         )
         made = run_root(program.plan, context)
@@ -316,14 +316,14 @@ class Runner:
         self._check_size(outcome.states)
         counts = {place: open_matches(state) for place, state in outcome.states.items()}
         outcome.partial = {place: count for place, count in counts.items() if count is not None}
-        inference, recalls = dict[str, int](), dict[str, int]()
+        counted, opened = dict[str, int](), dict[str, int]()
         for place, state in outcome.states.items():
-            inference |= {f"{place}/{what}": count for what, count in counters(state).items()}
+            counted |= {f"{place}/{what}": count for what, count in counters(state).items()}
             outlook = outlook_of(state)
             if outlook is not None:
                 own = {READY: outlook.ready, SUSPENDED: outlook.suspended, DUE: outlook.due, REOPENED: outlook.reopened}
-                recalls |= {f"{place}/{what}": count for what, count in own.items() if count is not None}
-        outcome.inference, outcome.recalls = inference, recalls
+                opened |= {f"{place}/{what}": count for what, count in own.items() if count is not None}
+        outcome.counters, outcome.open_events = counted, opened
 
     def _check_size(self, states: Mapping[str, State], statements: int = 1) -> None:
         size = sum(state.size() for state in states.values())

@@ -1,4 +1,7 @@
-"""The record of a deployed statement, as the journal keeps it."""
+"""The record of a deployed statement, as the journal keeps it.
+
+Figures keep the names that `Deployment.status`, the metrics and the journal have for them, whichever operator counts.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ from presage.live.state_files import Chain, chain_to_json, chains_from_json
 from presage.model.catalog import Moment
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
-READY, SUSPENDED, DUE, REOPENED = "ready", "suspended", "due", "reopened"  # counters of open recalls
+READY, SUSPENDED, DUE, REOPENED = "ready", "suspended", "due", "reopened"  # counters of open events
 RESTARTS, IGNORED = "restarts", "ignored"  # counters of inference
 # Fields with another key in the journal.
-_KEYS = {"own_position": "place", "output_watermark": "made_to"}
+_KEYS = {"own_position": "place", "output_watermark": "made_to", "open_events": "recalls", "counters": "inference"}
 # Fields that the planner reads.
-_PLANNED = ("status", "own_position", "to_skip", "shared", "recalls", "output_watermark")
+_PLANNED = ("status", "own_position", "to_skip", "shared", "open_events", "output_watermark")
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ class Statement:
     states: dict[str, Chain] = field(default_factory=dict)  # by shard and place in the plan
     shared: dict[str, str] = field(default_factory=dict)  # by shard: the shared state that its own is a part of
     partial: dict[str, int] = field(default_factory=dict)  # open partial matches, by shard and place
-    recalls: dict[str, int] = field(default_factory=dict)  # counters of open recalls, by shard, place and name
-    inference: dict[str, int] = field(default_factory=dict)  # counters of inference, by shard, place and name
+    open_events: dict[str, int] = field(default_factory=dict)  # counters of open events, by shard, place and name
+    counters: dict[str, int] = field(default_factory=dict)  # of operators, by shard, place and name
     output_watermark: int | None = None  # where rows lag behind their time: all up to here are emitted
     fingerprint: str = ""
     shards: int = 1
@@ -60,7 +63,7 @@ class Statement:
     @cached_property
     def changes_only_counts(self) -> bool:
         """Whether a batch changes only its counters: it is in step, and has no state of its own."""
-        return self.own_position is None and not (self.to_skip or self.recalls or self.states)
+        return self.own_position is None and not (self.to_skip or self.open_events or self.states)
 
     def planned_like(self, other: Statement) -> bool:
         """Whether the other, the same statement after a batch, is planned alike: it differs at most in counters and in
@@ -78,29 +81,29 @@ class Statement:
 
     @property
     def particle_restarts(self) -> int:
-        return sum(_counts(self.inference, RESTARTS))
+        return sum(_counts(self.counters, RESTARTS))
 
     @property
     def readings_ignored(self) -> int:
-        return sum(_counts(self.inference, IGNORED))
+        return sum(_counts(self.counters, IGNORED))
 
     @property
     def recalls_ready(self) -> int:
-        return sum(_counts(self.recalls, READY))
+        return sum(_counts(self.open_events, READY))
 
     @property
     def recalls_suspended(self) -> int:
-        return sum(_counts(self.recalls, SUSPENDED))
+        return sum(_counts(self.open_events, SUSPENDED))
 
     @property
-    def recalls_due(self) -> int | None:
-        """Wall time after which a suspended recall is given up."""
-        return min(_counts(self.recalls, DUE), default=None)
+    def events_due(self) -> int | None:
+        """Wall time after which a suspended event is given up."""
+        return min(_counts(self.open_events, DUE), default=None)
 
     @property
-    def recalls_reopened(self) -> int | None:
+    def events_reopened(self) -> int | None:
         """The sequence number of the first open event at exactly the time of `output_watermark`."""
-        return min(_counts(self.recalls, REOPENED), default=None)
+        return min(_counts(self.open_events, REOPENED), default=None)
 
     def to_json(self) -> dict[str, Any]:
         return {_KEYS.get(f.name, f.name): _plain(getattr(self, f.name)) for f in fields(self)}

@@ -47,7 +47,7 @@ class StatementInspector:
         ]
         if has_matches(program.plan):
             rows.append(f"partial matches that are open now: {statement.partial_matches:,}")
-        if program.recalls:
+        if program.reads_history:
             ready, suspended = statement.recalls_ready, statement.recalls_suspended
             rows.append(f"recalls that are open now: {ready:,} ready, {suspended:,} suspended")
         if program.lags:

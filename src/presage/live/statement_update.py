@@ -17,7 +17,7 @@ from presage.live.statement import FAILED, FINISHED, Statement
 from presage.live.tasks import Outcome
 from presage.model.time import wall_clock
 
-NO_STATE: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}, "recalls": {}, "output_watermark": None}
+NO_STATE: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}, "open_events": {}, "output_watermark": None}
 
 
 def output_watermark(statement: Statement, input_range: InputRange, several: list[Outcome]) -> int | None:
@@ -43,7 +43,7 @@ def changed_values(
     if failure is not None:
         lost = is_lost_state(failure)  # then it is recomputed from the log
         if lost and can_repeat():
-            counters = {"rows_in": 0, "unknown_entities": 0, "inference": {}, "to_skip": statement.rows_out}
+            counters = {"rows_in": 0, "unknown_entities": 0, "counters": {}, "to_skip": statement.rows_out}
             again = {"own_position": InputPosition(), "error": failure.render(), "fingerprint": program.fingerprint}
             return {**NO_STATE, **counters, **again}
         failure.fix = "deploy it again with replace=True" if lost else failure.fix
@@ -80,8 +80,8 @@ class _Done:
     unknown: int = 0
     joined: dict[str, str] = field(default_factory=dict)
     partial: dict[str, int] = field(default_factory=dict)
-    recalls: dict[str, int] = field(default_factory=dict)
-    inference: dict[str, int] = field(default_factory=dict)
+    open_events: dict[str, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
 
 
 def _merged(several: list[Outcome]) -> _Done:
@@ -93,8 +93,8 @@ def _merged(several: list[Outcome]) -> _Done:
         if o.shared is not None:
             done.joined[str(o.shard)] = o.shared.name
         done.partial |= {f"{o.shard}/{place}": count for place, count in o.partial.items()}
-        done.recalls |= {f"{o.shard}/{key}": count for key, count in o.recalls.items()}
-        done.inference |= {f"{o.shard}/{key}": count for key, count in o.inference.items()}
+        done.open_events |= {f"{o.shard}/{key}": count for key, count in o.open_events.items()}
+        done.counters |= {f"{o.shard}/{key}": count for key, count in o.counters.items()}
     return done
 
 
@@ -109,11 +109,11 @@ def _state_values(statement: Statement, chains: Mapping[str, Chain], done: _Done
         values["states"] = {key: chain for key, chain in own.items() if key.partition("/")[0] not in shared}
     if not done.partial.items() <= statement.partial.items():
         values["partial"] = {**statement.partial, **done.partial}
-    if not done.inference.items() <= statement.inference.items():
-        values["inference"] = {**statement.inference, **done.inference}
-    places = {_place(key) for key in done.recalls}
-    recalls = {k: count for k, count in statement.recalls.items() if _place(k) not in places} | done.recalls
-    return values if recalls == statement.recalls else values | {"recalls": recalls}
+    if not done.counters.items() <= statement.counters.items():
+        values["counters"] = {**statement.counters, **done.counters}
+    places = {_place(key) for key in done.open_events}
+    open_events = {k: count for k, count in statement.open_events.items() if _place(k) not in places} | done.open_events
+    return values if open_events == statement.open_events else values | {"open_events": open_events}
 
 
 def _place(key: str) -> str:

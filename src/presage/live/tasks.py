@@ -37,7 +37,7 @@ class Task:
     inner_watermark: int
     end: bool
     must_run: bool  # it may make rows without events
-    recall_commands: tuple[Any, ...] = ()
+    commands: tuple[Any, ...] = ()
     ahead: Files | None = None
 
     @property
@@ -101,8 +101,8 @@ class Outcome:
     states: Mapping[str, State] = field(default_factory=_nothing)  # those that changed, by place
     chains: Mapping[str, Chain] = field(default_factory=_nothing)  # the locations of written states, by place
     partial: Mapping[str, int] = field(default_factory=_nothing)  # open partial matches, by place
-    recalls: Mapping[str, int] = field(default_factory=_nothing)  # counters of open recalls, by place and name
-    inference: Mapping[str, int] = field(default_factory=_nothing)  # counters of inference, by place and name
+    open_events: Mapping[str, int] = field(default_factory=_nothing)  # counters of open events, by place and name
+    counters: Mapping[str, int] = field(default_factory=_nothing)  # of operators, by place and name
     output_watermark: int | None = None  # its later rows are not before this time; None if it had no work
     rows_in: int = 0
     unknown: int = 0  # values in them that should name an entity and name none

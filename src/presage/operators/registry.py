@@ -1,7 +1,8 @@
 """The capabilities: one folder each, found by name and by the modules that they have.
 
 A capability registers with its name in `NAMES`. What it brings, each in a module of that name:
-- `analyze`: the items of FROM and the words that it binds (`ITEMS`, see `select.extensions`);
+- `analyze`: the items of FROM and the words that it binds (`ITEMS`, see `select.extensions`), and
+  warnings about them (`WARNINGS`, see `select.warnings`);
 - `declare`: the objects that it declares (`DECLARATIONS`, see `declarations.extension`);
 - `stages`: how its nodes run (`OPERATOR`, see `execution.stage`);
 - `rules`: its optimizer rules (`RULES`);

@@ -93,6 +93,11 @@ def open_events(state: State) -> list[OpenEvent]:
     return [event for operator in OPERATORS.values() for event in operator.open_events(state)]
 
 
+def event_columns() -> tuple[str, ...]:
+    """The names of what is shown of open events."""
+    return tuple(name for operator in OPERATORS.values() for name in operator.event_columns)
+
+
 def outlook_of(state: State) -> Outlook | None:
     """What a state holds open; None for one that holds no events open."""
     return next((found for o in OPERATORS.values() if (found := o.outlook(state)) is not None), None)

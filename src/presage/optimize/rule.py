@@ -10,10 +10,11 @@ from presage.plan.nodes import Node
 
 @dataclass(frozen=True)
 class Rule:
-    """`apply` returns an equivalent plan, or the same object if nothing changes."""
+    """`apply` returns an equivalent plan, or the same object if nothing changes. `early`: before filters are pushed."""
 
     name: str
     apply: Callable[[Node], Node]
+    early: bool = False
 
 
 @dataclass(frozen=True)

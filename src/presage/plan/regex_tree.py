@@ -8,7 +8,7 @@ from presage.plan.regex_classes import Chars, RegexError, union
 
 # `$` also matches before one line terminator at the end of the text.
 LAST_LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
-NEVER = r"[^\x00-\x{10FFFF}]"
+MATCHES_NOTHING = r"[^\x00-\x{10FFFF}]"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CharClass(Node):
 @dataclass(frozen=True)
 class TextStart(Node):
     def emit(self, keep: dict[int, str], first: bool) -> str:
-        return r"\A" if first else NEVER
+        return r"\A" if first else MATCHES_NOTHING
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def dot(all_of_them: bool) -> str:
 
 def one_of(chars: Chars) -> Node:
     if not chars:
-        return CharClass(False, (), NEVER)
+        return CharClass(False, (), MATCHES_NOTHING)
     if len(chars) == 1 and chars[0][0] == chars[0][1]:
         return CharClass(False, chars, _shown(chars[0][0]))
     text = "".join(_shown(low) if low == high else f"{_shown(low)}-{_shown(high)}" for low, high in chars)

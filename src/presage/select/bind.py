@@ -1,4 +1,8 @@
-"""The binder of SELECT over streams, windows and relations, to a logical plan."""
+"""The binder of SELECT over streams, windows and relations, to a logical plan.
+
+Windows are named here, unlike other capabilities: joins, aggregates, DISTINCT and the output rate of SELECT are their
+nodes. Other capabilities bind their items of FROM behind `select.extensions`.
+"""
 
 from __future__ import annotations
 

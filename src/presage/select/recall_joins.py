@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from presage.errors import error
 from presage.lang import syntax as s
-from presage.operators.recall.retained import Retained
+from presage.operators.recall.nodes import Retained
 from presage.operators.windows.nodes import MOMENT, Windowed
 from presage.operators.windows.window_types import FIRST, TIME
 from presage.plan.nodes import Node, RelationScan

@@ -1,4 +1,4 @@
-"""The threshold policy with heartbeat: samples of one sensor in, an update whenever its last one no longer does."""
+"""The threshold policy with heartbeat: a sensor sends an update when its last prediction no longer holds."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Deployed:
         self.make(*self.coming)
 
 
-class Told:
+class FakeEngine:
     """An engine with one source; `steps` happen one by one, each when the follower would sleep."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, status: SourceStatus = RUNNING) -> None:
@@ -90,11 +90,11 @@ class Told:
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> Told:
-    return Told(monkeypatch)
+def engine(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    return FakeEngine(monkeypatch)
 
 
-def test_rows_are_printed_as_they_come_under_one_header(engine: Told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_are_printed_as_they_come_under_one_header(engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[str] = []
     look = lambda: seen.append(capsys.readouterr().out)  # noqa: E731
     make = lambda *values: lambda: engine.statement.make(*values)  # noqa: E731
@@ -103,7 +103,7 @@ def test_rows_are_printed_as_they_come_under_one_header(engine: Told, capsys: py
 
 
 def test_what_arrived_last_is_waited_for_when_the_sources_have_ended(
-    engine: Told, capsys: pytest.CaptureFixture[str]
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def end() -> None:
         engine.statement.coming = [7]
@@ -114,7 +114,7 @@ def test_what_arrived_last_is_waited_for_when_the_sources_have_ended(
 
 
 def test_files_that_are_found_and_not_read_when_the_time_is_over_are_waited_for(
-    engine: Told, capsys: pytest.CaptureFixture[str]
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine.say(left=None)  # it has not looked yet
 
@@ -126,14 +126,18 @@ def test_files_that_are_found_and_not_read_when_the_time_is_over_are_waited_for(
     assert capsys.readouterr().out == "x\n1\n"
 
 
-def test_they_are_not_waited_for_without_end_and_it_is_said(engine: Told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_they_are_not_waited_for_without_end_and_it_is_said(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
     engine.say(left=2)
     engine.follow(seconds=1)
     assert 1 + live_output.PATIENCE_SECONDS <= engine.now < 2 + live_output.PATIENCE_SECONDS
     assert capsys.readouterr().err == "Tick, source files: 2 found and not taken in when the time was over\n"
 
 
-def test_an_interrupt_is_an_end_and_what_is_known_is_printed(engine: Told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_is_an_end_and_what_is_known_is_printed(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
     def interrupt() -> None:
         engine.statement.make(4)
         raise KeyboardInterrupt
@@ -142,7 +146,9 @@ def test_an_interrupt_is_an_end_and_what_is_known_is_printed(engine: Told, capsy
     assert capsys.readouterr().out == "x\n4\n"
 
 
-def test_a_statement_that_fails_ends_it_after_its_last_row(engine: Told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_statement_that_fails_ends_it_after_its_last_row(
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail() -> None:
         engine.statement.make(5)
         engine.statement.last_error = "division by zero"
@@ -153,7 +159,7 @@ def test_a_statement_that_fails_ends_it_after_its_last_row(engine: Told, capsys:
 
 
 def test_a_source_that_fails_is_an_error_and_one_that_waits_says_once_for_what(
-    engine: Told, capsys: pytest.CaptureFixture[str]
+    engine: FakeEngine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wait = lambda: engine.say(state="waiting", why="the folder is not there")  # noqa: E731
     with pytest.raises(PresageError) as failed:
@@ -162,7 +168,7 @@ def test_a_source_that_fails_is_an_error_and_one_that_waits_says_once_for_what(
     assert capsys.readouterr().err == "Tick, source files: waiting: the folder is not there\n"
 
 
-def test_queries_that_begin_alike_are_two_statements(engine: Told) -> None:
+def test_queries_that_begin_alike_are_two_statements(engine: FakeEngine) -> None:
     texts = [f"SELECT {'x + ' * 100}{i} AS x FROM Tick" for i in range(2)]
     engine.follow(outcomes=tuple(QUERY._replace(text=text) for text in texts), seconds=0)
     assert len(engine.deployed) == 2

@@ -57,7 +57,7 @@ def test_carts_stay_on_the_roads_and_are_heard_within_the_minute() -> None:
             seconds = (row["at"] - NOW).total_seconds()
             if row["cart"] in last:
                 told, x, y = last[row["cart"]]
-                # It is where the update before foretold.
+                # It is where the previous update predicted.
                 assert (seconds - told) <= 60 + BLOCK / 3
                 assert abs(x - row["x_value"]) + abs(y - row["y_value"]) > 0
             last[row["cart"]] = (seconds, row["x_value"], row["y_value"])

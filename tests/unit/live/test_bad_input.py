@@ -1,4 +1,4 @@
-"""Events and statements that nobody would wish for, and what a standing statement makes of them."""
+"""Events and statements that nobody would wish for, and what a deployed statement makes of them."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_an_upper_bound_that_is_included_waits_for_all_events_of_that_time(home:
         home.drain()
     assert [row["n"] for row in home.rows("bounded")] == [1, 2, 3]
     assert [row["n"] for row in home.rows("seen")] == [1, 2, 3]
-    assert home.standing["bounded"].status.state == "finished"
+    assert home.deployments["bounded"].status.state == "finished"
 
 
 def test_a_statement_that_is_stopped_or_replaced_takes_in_what_had_come(home: Living) -> None:
     for name in ("stopped", "replaced"):
         home.deploy("SELECT n FROM Tick", name)
-    old = home.standing["replaced"]
+    old = home.deployments["replaced"]
     home.load("Tick", [{"sym": "a", "n": 1, "at": "2024-01-01"}])
     home.stop("stopped")
     home.deploy("SELECT n + 1 AS n FROM Tick", "replaced", replace=True)
@@ -119,7 +119,7 @@ def test_a_subscriber_may_stop_its_statement_and_may_not_wait_for_itself(home: L
 def test_waiting_for_a_home_that_is_closed_ends_with_that(home: Living) -> None:
     live = home.deploy("SELECT n FROM Tick", "all")
     home.load("Tick", [{"sym": "a", "n": 1, "at": "2024-01-01"}])
-    home.standing.close()
+    home.deployments.close()
     with pytest.raises(PresageError) as closed:
         live.drain()
     assert closed.value.code == "ENGINE_CLOSED"
@@ -129,7 +129,7 @@ def test_a_statement_over_nothing_waits_and_costs_nothing(home: Living) -> None:
     home.deploy("SELECT sym, count(*) AS c FROM Tick#time_batch(1 sec) GROUP BY sym", "counts")
     home.load("Tick", [])
     home.drain()
-    statement = home.standing.job.find("counts")
+    statement = home.deployments.job.find("counts")
     assert statement is not None
     assert (statement.status, statement.rows_in, statement.rows_out, statement.states) == (RUNNING, 0, 0, {})
 
@@ -145,10 +145,10 @@ def test_a_data_file_that_is_gone_stops_only_those_that_need_it(home: Living) ->
     Path(path).unlink()
     home.drain()
     assert [row["n"] for row in home.rows("others")] == [2]
-    failed = home.standing.job.find("ticks")
+    failed = home.deployments.job.find("ticks")
     assert failed is not None
     assert Path(path).name in failed.error
     Path(path).write_bytes(data)
-    home.standing["ticks"].resume()
+    home.deployments["ticks"].resume()
     home.drain()
     assert [row["n"] for row in home.rows("ticks")] == [1]

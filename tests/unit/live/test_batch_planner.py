@@ -20,7 +20,7 @@ MOST_BATCHES = 60
 def drain(home: Living) -> int:
     """How many batches it takes."""
     for batches in range(MOST_BATCHES):
-        if not home.standing.job.advance():
+        if not home.deployments.job.advance():
             return batches
     raise AssertionError("the job does not come to an end")
 
@@ -36,10 +36,10 @@ def test_a_silent_stream_holds_up_only_those_that_read_it(tmp_path: Path) -> Non
         drain(home)
         # All up to max_delay before the last event.
         assert [row["price"] for row in home.rows("filter")] == [3.0, 4.0, 5.0] * 3 + [3.0, 4.0]
-        assert home.standing["join"].status.lag == 0
+        assert home.deployments["join"].status.lag == 0
         home.load("Quote", quotes(30, 2))
         drain(home)
-        assert home.standing["join"].status.rows_out > 0
+        assert home.deployments["join"].status.rows_out > 0
 
 
 def test_batches_are_bounded(tmp_path: Path) -> None:
@@ -49,8 +49,8 @@ def test_batches_are_bounded(tmp_path: Path) -> None:
         for first in (0, 9, 18):
             home.load("Tick", ticks(first, 6))
         assert drain(home) >= 6
-        taken = home.standing["all"].status.rows_in
-        assert taken == home.standing["all"].status.rows_out == 16
+        taken = home.deployments["all"].status.rows_in
+        assert taken == home.deployments["all"].status.rows_out == 16
 
 
 def test_a_statement_deployed_between_a_look_and_a_batch_misses_nothing(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_statement_deployed_between_a_look_and_a_batch_misses_nothing(tmp_path
         home.declare(STREAMS)
         home.deploy("SELECT sym FROM Tick", "first")
         home.load("Tick", ticks(0, 2))
-        now = home.standing.job.moment
+        now = home.deployments.job.moment
         home.load("Tick", ticks(3, 4))
         home.load("Tick", ticks(9, 2))
         home.drain()
@@ -67,7 +67,7 @@ def test_a_statement_deployed_between_a_look_and_a_batch_misses_nothing(tmp_path
             home.deploy("SELECT sym, price FROM Tick", "second")
         home.load("Tick", ticks(18, 4))
         home.drain()
-        assert home.standing["second"].status.rows_out == home.standing["first"].status.rows_out - 2
+        assert home.deployments["second"].status.rows_out == home.deployments["first"].status.rows_out - 2
 
 
 def test_batches_are_smaller_where_many_statements_let_much_pass(
@@ -82,12 +82,12 @@ def test_batches_are_smaller_where_many_statements_let_much_pass(
         for first in range(0, 90, 3):
             home.load("Tick", ticks(first, 3))
         taken = []
-        while home.standing.job.advance():
-            taken.append(home.standing["all0"].status.rows_in)
+        while home.deployments.job.advance():
+            taken.append(home.deployments["all0"].status.rows_in)
         assert taken[0] <= 3, "before anything is known, 20 statements could let 20 times as much pass"
         most = max(after - before for before, after in pairwise(taken))
         assert 2 <= most <= 6, "ten of them do: about twice as much is left room for"
-        assert [home.standing[f"all{n}"].status.rows_out for n in range(10)] == [taken[-1]] * 10
+        assert [home.deployments[f"all{n}"].status.rows_out for n in range(10)] == [taken[-1]] * 10
 
 
 def test_an_event_that_many_statements_take_in_counts_once_wherever_they_began(tmp_path: Path) -> None:
@@ -99,4 +99,4 @@ def test_an_event_that_many_statements_take_in_counts_once_wherever_they_began(t
         for first in range(10, 30, 4):
             home.load("Tick", ticks(first, 4))
         assert drain(home) == 1
-        assert home.standing["s0"].status.rows_out > home.standing["s9"].status.rows_out > 0
+        assert home.deployments["s0"].status.rows_out > home.deployments["s9"].status.rows_out > 0

@@ -54,7 +54,7 @@ def poison(monkeypatch: pytest.MonkeyPatch) -> Iterator[Poison]:
 
 
 def states(home: Living) -> dict[str, str]:
-    return {name: home.standing[name].status.state for name in home.standing}
+    return {name: home.deployments[name].status.state for name in home.deployments}
 
 
 def test_a_statement_that_takes_too_long_is_set_aside_alone(tmp_path: Path, poison: Poison) -> None:
@@ -63,7 +63,7 @@ def test_a_statement_that_takes_too_long_is_set_aside_alone(tmp_path: Path, pois
         home.declare(STREAM)
         healthy, poisoned = home.deploy(HEALTHY, "healthy"), home.deploy(POISONED, "poisoned")
         home.load("Tick", ticks(("a", 1), ("b", 2)))
-        home.standing["healthy"].drain()
+        home.deployments["healthy"].drain()
         assert states(home) == {"healthy": RUNNING, "poisoned": FAILED}
         assert "LIMIT" in str(poisoned.status.last_error)
         assert "seconds per batch" in str(poisoned.status.last_error)
@@ -78,13 +78,13 @@ def test_a_statement_that_takes_too_long_is_set_aside_alone(tmp_path: Path, pois
         assert (healthy.status.rows_out, poisoned.status.rows_out) == (4, 0)
     with Living(tmp_path / "home", disk) as again:
         again.load("Tick", ticks(("e", 5)))
-        again.standing["healthy"].drain()
+        again.deployments["healthy"].drain()
         assert states(again) == {"healthy": RUNNING, "poisoned": FAILED}
         # Mended, it goes on from where it was: no event is lost.
-        again.standing["poisoned"].resume()
-        again.standing["poisoned"].drain()
-        assert again.standing["poisoned"].table().drop_columns("at").to_pydict() == {"sym": [*"bcde"], "d": [7] * 4}
-        assert again.standing["healthy"].table()["n"].to_pylist() == [1, 2, 3, 4, 5]
+        again.deployments["poisoned"].resume()
+        again.deployments["poisoned"].drain()
+        assert again.deployments["poisoned"].table().drop_columns("at").to_pydict() == {"sym": [*"bcde"], "d": [7] * 4}
+        assert again.deployments["healthy"].table()["n"].to_pylist() == [1, 2, 3, 4, 5]
 
 
 def test_of_many_filters_that_are_asked_together_the_slow_one_is_found(tmp_path: Path, poison: Poison) -> None:
@@ -94,15 +94,15 @@ def test_of_many_filters_that_are_asked_together_the_slow_one_is_found(tmp_path:
             home.deploy(f"SELECT sym FROM Tick WHERE n > {n}", f"s{n}")
         home.deploy(FILTERED.format(3), "poisoned")
         home.load("Tick", ticks(("a", 9)))
-        home.standing["s0"].drain()
+        home.deployments["s0"].drain()
         assert states(home) == {f"s{n}": RUNNING for n in range(5)} | {"poisoned": FAILED}
-        assert all(home.standing[f"s{n}"].status.rows_out == 1 for n in range(5))
+        assert all(home.deployments[f"s{n}"].status.rows_out == 1 for n in range(5))
 
 
 def stuck(home: Living, poison: Poison) -> threading.Thread:
     """A thread that runs batches, in the midst of a step that does not end."""
     home.load("Tick", ticks(("a", 1), ("b", 2)))
-    thread = threading.Thread(target=home.standing.job.advance, daemon=True)
+    thread = threading.Thread(target=home.deployments.job.advance, daemon=True)
     thread.start()
     assert poison.entered.wait(10)
     return thread
@@ -116,15 +116,15 @@ def test_stopping_does_not_wait_for_a_step(name: str, tmp_path: Path, poison: Po
         home.deploy(POISONED, "poisoned")
         batch = stuck(home, poison)
         started = time.monotonic()
-        home.standing[name].stop(patience=0)
+        home.deployments[name].stop(patience=0)
         assert time.monotonic() - started < 5
-        assert home.standing[name].status.state == "stopped"
+        assert home.deployments[name].status.state == "stopped"
         batch.join(10)
         poison.may_end.set()
-        assert home.standing.job.statements
+        assert home.deployments.job.statements
         (other,) = {"healthy", "poisoned"} - {name}
-        home.standing[other].drain()
-        assert home.standing[other].status.rows_out == {"healthy": 2, "poisoned": 1}[other]
+        home.deployments[other].drain()
+        assert home.deployments[other].status.rows_out == {"healthy": 2, "poisoned": 1}[other]
 
 
 def test_a_statement_can_be_deployed_beside_a_step_that_is_stuck(tmp_path: Path, poison: Poison) -> None:
@@ -142,16 +142,16 @@ def test_leaving_does_not_wait_for_a_step_and_no_batch_follows(tmp_path: Path, p
         home.deploy(HEALTHY, "healthy")
         home.deploy(POISONED, "poisoned")
         batch = stuck(home, poison)
-        home.standing.job.leave()
+        home.deployments.job.leave()
         batch.join(10)
         assert not batch.is_alive()
-        assert not home.standing.job.advance()
+        assert not home.deployments.job.advance()
     # Nothing of that batch has happened: after a restart it is done as a whole.
     poison.may_end.set()
     with Living(tmp_path / "home", disk) as again:
-        again.standing["poisoned"].drain()
-        assert again.standing["poisoned"].status.rows_out == 1
-        assert again.standing["healthy"].status.rows_out == 2
+        again.deployments["poisoned"].drain()
+        assert again.deployments["poisoned"].status.rows_out == 1
+        assert again.deployments["healthy"].status.rows_out == 2
 
 
 def test_status_says_which_step_takes_long(tmp_path: Path, poison: Poison) -> None:
@@ -161,7 +161,7 @@ def test_status_says_which_step_takes_long(tmp_path: Path, poison: Poison) -> No
         stuck(home, poison)
         time.sleep(0.3)
         assert "statement 'poisoned' for" in str(deployed.status.last_error)
-        home.standing.job.leave()
+        home.deployments.job.leave()
 
 
 def test_a_state_past_its_bytes_is_set_aside(tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_a_state_past_its_bytes_is_set_aside(tmp_path: Path) -> None:
         home.deploy(HEALTHY, "healthy")
         home.deploy("SELECT a.sym FROM PATTERN [ EVERY a=Tick -> Tick(n > 100) ]", "kept")
         home.load("Tick", ticks(*((f"a long name {n}", n) for n in range(1, 50))))
-        home.standing["healthy"].drain()
+        home.deployments["healthy"].drain()
         assert states(home) == {"healthy": RUNNING, "kept": FAILED}
-        assert "bytes of state" in str(home.standing["kept"].status.last_error)
-        assert home.standing["healthy"].status.rows_out == 49
+        assert "bytes of state" in str(home.deployments["kept"].status.last_error)
+        assert home.deployments["healthy"].status.rows_out == 49
 
 
 def test_timers_that_multiply_set_their_statement_aside(tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_timers_that_multiply_set_their_statement_aside(tmp_path: Path) -> None:
         home.deploy(HEALTHY, "healthy")
         home.deploy("SELECT count(*) AS c FROM PATTERN [ EVERY (EVERY timer:interval(1 sec)) ]", "doubling")
         home.load("Tick", ticks(*(("a", n) for n in range(1, 40))))
-        home.standing["healthy"].drain()
+        home.deployments["healthy"].drain()
         assert states(home) == {"healthy": RUNNING, "doubling": FAILED}
-        assert "open partial matches" in str(home.standing["doubling"].status.last_error)
-        assert home.standing["healthy"].status.rows_out == 39
+        assert "open partial matches" in str(home.deployments["doubling"].status.last_error)
+        assert home.deployments["healthy"].status.rows_out == 39
 
 
 def test_a_pattern_that_is_refused_now_sets_its_statement_aside_when_the_home_opens(
@@ -203,14 +203,14 @@ def test_a_pattern_that_is_refused_now_sets_its_statement_aside_when_the_home_op
     for _ in range(2):
         with Living(tmp_path / "home", disk) as again:
             assert states(again) == {"healthy": RUNNING, "older": FAILED, "reads": FAILED}
-            error = str(again.standing["older"].status.last_error)
+            error = str(again.deployments["older"].status.last_error)
             assert "BAD_VALUE" in error
             assert "looks back at a group" in error
             again.load("Tick", ticks(("aa", 1)))
-            again.standing["healthy"].drain()
-            again.standing["older"].resume()  # it fails again, alone
+            again.deployments["healthy"].drain()
+            again.deployments["older"].resume()  # it fails again, alone
             again.drain()
             assert states(again) == {"healthy": RUNNING, "older": FAILED, "reads": FAILED}
     with Living(tmp_path / "home", disk) as again:
-        assert again.standing["healthy"].status.rows_out == 2
+        assert again.deployments["healthy"].status.rows_out == 2
         again.stop("older")

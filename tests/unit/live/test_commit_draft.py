@@ -53,12 +53,12 @@ def test_counting_gives_what_looking_at_all_would_give(
 ) -> None:
     task = Task("1", Plan(), 0, (), 1, 2, 2, False, False)  # type: ignore[arg-type]
     members = SharedMembers(("1",), (task.program,))
-    family = SharedOutcome(SharedTask(members, (Part(0, 1, task),)), [rows_in])
-    family.partial = {place: {1: matches} for place, matches in partial.items()}
+    outcome = SharedOutcome(SharedTask(members, (Part(0, 1, task),)), [rows_in])
+    outcome.partial = {place: {1: matches} for place, matches in partial.items()}
     before = statement.to_json()
-    counted = count_batch([family], {"1": statement})
+    counted = count_batch([outcome], {"1": statement})
     span = InputRange(InputPosition(0, 1), InputPosition(0, 2))
-    want = changed_values(statement, Plan(), span, {"Tick": 2}, family.each(), {}, lambda: True)  # type: ignore[arg-type]
+    want = changed_values(statement, Plan(), span, {"Tick": 2}, outcome.each(), {}, lambda: True)  # type: ignore[arg-type]
     assert counted.partial.get("1") == want.get("partial")
     after = replace(statement, **want)
     counted.apply({"1": statement})
@@ -93,7 +93,7 @@ def test_statements_come_and_go_between_batches(tmp_path: Path) -> None:
         tick(home, 11)
         home.deploy("SELECT n FROM Tick WHERE n > 5", "later")
         tick(home, 12)
-        home.standing["s0"].stop()
+        home.deployments["s0"].stop()
         tick(home, 13)
         assert [row["n"] for row in home.rows("s0")] == [10, 11, 12]
         assert [row["n"] for row in home.rows("s4")] == [10, 11, 12, 13]

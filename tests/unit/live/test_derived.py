@@ -84,9 +84,9 @@ def test_a_chain_of_statements_is_done_in_one_batch(home: Living) -> None:
     home.deploy("SELECT price FROM Higher", "last")
     home.drain()
     home.load("Tick", [tick(1, 15), tick(2, 25)])
-    assert home.standing.job.advance()
+    assert home.deployments.job.advance()
     assert [row["price"] for row in home.rows("last")] == [25]
-    assert not home.standing.job.advance()
+    assert not home.deployments.job.advance()
 
 
 def test_readers_of_a_statement_that_fails_wait_and_lose_nothing(home: Living, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,13 +102,13 @@ def test_readers_of_a_statement_that_fails_wait_and_lose_nothing(home: Living, m
         home.drain()
         home.load("Tick", [tick(3, 6)])
         home.drain()
-    states = {name: home.standing.job.find(name) for name in ("mean", "large", "reader", "other")}
+    states = {name: home.deployments.job.find(name) for name in ("mean", "large", "reader", "other")}
     assert [state.status for state in states.values() if state] == [FAILED, RUNNING, RUNNING, RUNNING]
-    assert home.standing["large"].status.state == "waiting"
-    assert home.standing["mean"].status.lag > 0
+    assert home.deployments["large"].status.state == "waiting"
+    assert home.deployments["mean"].status.lag > 0
     assert [row["price"] for row in home.rows("other")] == [2, 4, 6]
     assert [row["price"] for row in home.rows("reader")] == [2]
-    home.standing["mean"].resume()
+    home.deployments["mean"].resume()
     home.drain()
     assert [row["price"] for row in home.rows("reader")] == [2, 3, 5]
     home.load("Tick", [tick(4, 8)])
@@ -141,7 +141,7 @@ def test_a_column_that_would_hide_ours_is_refused(home: Living) -> None:
     with pytest.raises(PresageError, match="_cause"):
         home.deploy("INSERT INTO High SELECT price AS _cause FROM Tick", "high")
     assert "High" not in home.catalog.types
-    assert not home.standing.job.statements
+    assert not home.deployments.job.statements
 
 
 def test_a_derived_stream_without_rows_lets_time_go_on(home: Living) -> None:

@@ -52,7 +52,7 @@ def gate() -> Gate:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: Gate) -> Iterator[Living]:
     monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 4)
     with recalling_home(tmp_path / "home") as made:
-        job = made.standing.job
+        job = made.deployments.job
         ask = job._histories
         assert ask is not None
         job._histories = lambda node: gate.before(ask(node))
@@ -70,7 +70,7 @@ def load(home: Living, second: int, sid: str) -> None:
 
 
 def go_on(home: Living, gate: Gate) -> None:
-    while home.standing.job.advance(gate.reader):
+    while home.deployments.job.advance(gate.reader):
         pass
 
 
@@ -84,9 +84,9 @@ def test_rows_of_others_come_while_history_is_read(home: Living, gate: Gate) -> 
         go_on(home, gate)
     assert plain(home) == ["a", "b", "c"]
     assert home.rows("told") == []
-    assert not home.standing.job.caught_up(home.standing["told"]._number, home.log.point.arrivals)
+    assert not home.deployments.job.caught_up(home.deployments["told"]._number, home.log.point.arrivals)
     gate.open.set()
-    while home.standing["told"].status.recalls_ready:
+    while home.deployments["told"].status.recalls_ready:
         assert gate.read.wait(30)
         gate.read.clear()
         go_on(home, gate)
@@ -110,12 +110,12 @@ def test_a_failure_of_the_thread_is_one_of_the_statement_and_it_can_go_on(home: 
     go_on(home, gate)
     assert gate.read.wait(30)
     go_on(home, gate)
-    status = home.standing["told"].status
+    status = home.deployments["told"].status
     assert status.state == "failed"
     assert "the disk is gone" in str(status.last_error)
     assert plain(home) == ["a"]
     gate.failing = False
-    home.standing["told"].resume()
+    home.deployments["told"].resume()
     home.drain()
     assert [row["n"] for row in home.rows("told")][-1] == 12
 
@@ -141,7 +141,7 @@ def test_one_event_with_a_huge_history_does_not_starve_a_hundred_small_ones(home
         gate.read.clear()
         go_on(home, gate)
     assert len({row["sid"] for row in home.rows("small") if not row["extrapolated"]}) == 100
-    assert home.standing["huge"].status.recalls_ready == 1, "its history is long"
+    assert home.deployments["huge"].status.recalls_ready == 1, "its history is long"
     # They take turns, and both have theirs; who is a little late misses one.
     huge, others = gate.asked.count("b"), gate.asked.count("s")
     assert others // 2 - 2 <= huge <= 2 * others + 2

@@ -54,8 +54,8 @@ def test_particles_go_on_through_batches_and_restarts_and_tell_how_often_they_st
         for part in PARTS:
             whole.load("Reading", readings(part))
         whole.drain()
-        wanted, status = whole.rows("spots"), whole.standing["spots"].status
-        names, (shown,) = show_statements({"spots": whole.standing["spots"]})
+        wanted, status = whole.rows("spots"), whole.deployments["spots"].status
+        names, (shown,) = show_statements({"spots": whole.deployments["spots"]})
     assert (status.particle_restarts, status.readings_ignored) == (6, 2)
     assert dict(zip(names, shown, strict=True))["particle_restarts"] == 6
     (tmp_path / "cut").mkdir()
@@ -68,7 +68,7 @@ def test_particles_go_on_through_batches_and_restarts_and_tell_how_often_they_st
         cut = Living(tmp_path / "cut" / "home")
     cut.drain()
     assert cut.rows("spots") == wanted
-    assert cut.standing["spots"].status.particle_restarts == 6
+    assert cut.deployments["spots"].status.particle_restarts == 6
     cut.close()
 
 
@@ -97,7 +97,7 @@ def test_a_statement_of_before_particles_were_kept_opens_and_makes_its_rows(
             now.load("Reading", readings(part))
             now.drain()
         assert now.rows("spots") == wanted != []
-        assert now.standing["spots"].status.last_error is None
+        assert now.deployments["spots"].status.last_error is None
 
 
 class _Before(ParticleKernel):

@@ -33,14 +33,14 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 def pulses(engine: Engine, values: list[float], since: int = 0) -> None:
     times = [f"2024-03-01T09:00:{since + i:02}Z" for i in range(len(values))]
     engine.load("Pulse", [{"sensor": "s", "v": v, "at": at} for v, at in zip(values, times, strict=True)])
-    for standing in engine.deployments.values():
-        standing.drain()
+    for deployment in engine.deployments.values():
+        deployment.drain()
 
 
-def told(standing: Deployment) -> list[list[tuple[str, int]] | None]:
-    tracing = standing.trace()
-    standing.follow(tracing)
-    return [seconds(events) for events in tracing.of(0, standing.table())]
+def told(deployment: Deployment) -> list[list[tuple[str, int]] | None]:
+    tracing = deployment.trace()
+    deployment.follow(tracing)
+    return [seconds(events) for events in tracing.of(0, deployment.table())]
 
 
 def seconds(events: Events | None) -> list[tuple[str, int]] | None:
@@ -50,49 +50,49 @@ def seconds(events: Events | None) -> list[tuple[str, int]] | None:
 
 
 def test_a_row_of_a_pattern_has_its_events_by_their_tags(engine: Engine) -> None:
-    standing = engine.deploy(PAIRS, "pairs")
+    deployment = engine.deploy(PAIRS, "pairs")
     pulses(engine, [6, 7, 60, 61, 0])
-    assert standing.table().num_rows == 2  # WHERE leaves out what begins with 60
-    assert told(standing) == [[("a", 0), ("b", 1)], [("a", 1), ("b", 2)]]
+    assert deployment.table().num_rows == 2  # WHERE leaves out what begins with 60
+    assert told(deployment) == [[("a", 0), ("b", 1)], [("a", 1), ("b", 2)]]
 
 
 def test_a_row_of_match_recognize_has_its_rows_by_their_variables(engine: Engine) -> None:
-    standing = engine.deploy(RUNS, "runs")
+    deployment = engine.deploy(RUNS, "runs")
     pulses(engine, [6, 7, 8, 3, 9, 1])
-    assert told(standing) == [[("A", 0), ("B", 1), ("B", 2), ("C", 3)]]
+    assert told(deployment) == [[("A", 0), ("B", 1), ("B", 2), ("C", 3)]]
 
 
 def test_a_repeated_tag_has_all_of_its_events(engine: Engine) -> None:
-    standing = engine.deploy(REPEATED, "repeated")
+    deployment = engine.deploy(REPEATED, "repeated")
     pulses(engine, [6, 7, 1, 0])
-    assert told(standing) == [[("a", 0), ("a", 1), ("b", 2)]]
+    assert told(deployment) == [[("a", 0), ("a", 1), ("b", 2)]]
 
 
 def test_what_follows_in_steps_is_what_is_seen_at_once(engine: Engine) -> None:
-    standing = engine.deploy(PAIRS, "pairs")
-    tracing = standing.trace()
+    deployment = engine.deploy(PAIRS, "pairs")
+    tracing = deployment.trace()
     for i, part in enumerate(([6, 7], [6, 8, 9], [1, 10, 0])):
         pulses(engine, part, 10 * i)
-        standing.follow(tracing)
-    rows = standing.table()
+        deployment.follow(tracing)
+    rows = deployment.table()
     assert rows.num_rows > 3
-    assert [seconds(events) for events in tracing.of(0, rows)] == told(standing)
-    assert [seconds(events) for events in tracing.of(2, rows.slice(2))] == told(standing)[2:]
+    assert [seconds(events) for events in tracing.of(0, rows)] == told(deployment)
+    assert [seconds(events) for events in tracing.of(2, rows.slice(2))] == told(deployment)[2:]
 
 
 def test_a_row_that_was_not_made_again_has_no_events(engine: Engine) -> None:
-    standing = engine.deploy(PAIRS, "pairs")
+    deployment = engine.deploy(PAIRS, "pairs")
     pulses(engine, [6, 7, 8, 0])
-    tracing = standing.trace()
-    standing.follow(tracing)
-    assert None not in tracing.of(0, standing.table())
-    assert tracing.of(1, standing.table()) == [None, None]  # by other numbers they are other rows
+    tracing = deployment.trace()
+    deployment.follow(tracing)
+    assert None not in tracing.of(0, deployment.table())
+    assert tracing.of(1, deployment.table()) == [None, None]  # by other numbers they are other rows
 
 
 def test_a_statement_without_a_pattern_tells_no_events(engine: Engine) -> None:
-    standing = engine.deploy("SELECT v FROM Pulse", "plain")
+    deployment = engine.deploy("SELECT v FROM Pulse", "plain")
     pulses(engine, [6, 7, 0])
-    tracing = standing.trace()
-    standing.follow(tracing)
+    tracing = deployment.trace()
+    deployment.follow(tracing)
     assert not tracing.possible
-    assert set(map(str, told(standing))) == {"None"}
+    assert set(map(str, told(deployment))) == {"None"}

@@ -62,7 +62,7 @@ def test_shards_on_workers_are_summed(tmp_path: Path) -> None:
         home.drain()
         home.load("Tick", ticks(*((f"s{i}", 2, 2) for i in range(5)), ("s6", 1, 3)))
         home.drain()
-        assert home.standing.job.statements[deployed._number].shards == 4
+        assert home.deployments.job.statements[deployed._number].shards == 4
         assert deployed.status.partial_matches == 16
 
 
@@ -74,10 +74,10 @@ def test_the_count_is_kept_with_the_home_and_ends_with_the_statement(tmp_path: P
         home.load("Tick", ticks(("a", 1, 1), ("b", 1, 2)))
         home.drain()
     with Living(tmp_path / "home", disk) as again:
-        assert isinstance(again.standing.job, Job)
-        assert again.standing["open"].status.partial_matches == 2
+        assert isinstance(again.deployments.job, Job)
+        assert again.deployments["open"].status.partial_matches == 2
         again.stop("open")
-        assert again.standing["open"].status.partial_matches == 0
+        assert again.deployments["open"].status.partial_matches == 0
 
 
 def test_a_statement_without_patterns_has_none_and_does_not_speak_of_them(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ EVERY = "SELECT n FROM Tick"
 
 
 def retention(home: Living, taken: Callable[[str, int], int] = lambda name, number: ALL) -> RowRetention:
-    return RowRetention(home.log, home.standing, taken)
+    return RowRetention(home.log, home.deployments, taken)
 
 
 def load(home: Living, *seconds: int) -> None:
@@ -155,7 +155,7 @@ def test_who_looked_earlier_brings_no_row_back(home: Living) -> None:
     live = home.deploy(EVERY, "all", retention=10 * SECOND)
     load(home, *range(0, 30, 5))
     assert retention(home).apply(NOW) == 3
-    home.standing.job.remove_rows({"1": 2})
+    home.deployments.job.remove_rows({"1": 2})
     assert live.first_row == 3
 
 
@@ -191,13 +191,13 @@ def test_the_rows_of_a_derived_stream_go_when_those_of_all_who_fill_it_may(tmp_p
         reader = home.deploy("SELECT count(*) AS c FROM Made", "reader")
         load(home, *range(0, 50, 5))
         types = retention(home).of_streams(home.catalog.types.values())
-        home.log.maintain(types, home.standing.in_use(), grace=0.0)
+        home.log.maintain(types, home.deployments.in_use(), grace=0.0)
         assert [row["n"] for row in home.derived("Made")] == [25, 30, 35, 40, 45]
         assert reader.status.rows_out == 10
         home.deploy("INSERT INTO Made SELECT n + 1 AS n FROM Tick WHERE n < 0", "ever")
         types = retention(home).of_streams(home.catalog.types.values())
         load(home, 90)
-        home.log.maintain(types, home.standing.in_use(), grace=0.0)
+        home.log.maintain(types, home.deployments.in_use(), grace=0.0)
         assert len(home.derived("Made")) == 6
 
 
@@ -254,8 +254,8 @@ def test_a_sink_that_is_behind_keeps_what_it_has_not_had_and_a_new_one_begins_wi
 ) -> None:
     world = Delivering(tmp_path)
     home, folder = world.home, str(tmp_path)
-    home.standing.job.retain("1", 10 * SECOND)
-    apply = RowRetention(home.log, home.standing, world.sinks.taken).apply
+    home.deployments.job.retain("1", 10 * SECOND)
+    apply = RowRetention(home.log, home.deployments, world.sinks.taken).apply
     world.create(f"CREATE SINK early FROM odd WITH (sink = 'parquet', path = '{folder}/early', every = '0 sec')")
     world.load(0, 100)
     rows = world.expected()
@@ -372,7 +372,7 @@ def test_the_rows_are_those_of_the_definition(keeps: list[int | None], steps: li
                 home.close()
                 home = Living(Path(folder) / "home", disk, least_members=2)
             for i, twin in enumerate(twins):
-                live: Deployment = home.standing[f"s{i}"]
+                live: Deployment = home.deployments[f"s{i}"]
                 assert kept(home, f"s{i}") == twin.rows[twin.gone :]
                 assert live.status.rows_kept == len(twin.rows) - twin.gone
         home.close()

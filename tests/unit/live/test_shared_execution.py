@@ -26,12 +26,12 @@ def ticks(*rows: tuple[str, int, int]) -> list[dict[str, Any]]:
     return [{"sym": sym, "n": n, "at": f"2024-03-01T09:00:{second:02}Z"} for sym, n, second in rows]
 
 
-def families(home: Living) -> list[set[str]]:
-    """Names of the statements that share their states, family by family."""
+def shared_groups(home: Living) -> list[set[str]]:
+    """Names of the statements that share their states, group by group."""
     found: dict[str, set[str]] = {}
-    for statement in home.standing.job.statements.values():
-        for family in statement.shared.values():
-            found.setdefault(family, set()).add(statement.name)
+    for statement in home.deployments.job.statements.values():
+        for group in statement.shared.values():
+            found.setdefault(group, set()).add(statement.name)
     return sorted(found.values(), key=sorted)
 
 
@@ -48,12 +48,12 @@ def test_statements_that_differ_in_constants_have_one_state(form: str, home: Liv
         home.deploy(form.format(c=c), f"s{c}")
     home.load("Tick", ticks(("a", 1, 1), ("a", 3, 2), ("b", 4, 3), ("a", 5, 4)))
     home.drain()
-    assert families(home) == [{f"s{c}" for c in range(6)}]
+    assert shared_groups(home) == [{f"s{c}" for c in range(6)}]
     assert [len(home.rows(f"s{c}")) for c in range(6)] == ([0, 1, 0, 1, 0, 0] if form is PAIRS else [0, 1, 0, 1, 1, 0])
-    job = home.standing.job
+    job = home.deployments.job
     assert not any(s.states for s in job.statements.values())
     assert len(list(home.log.home.states.iterdir())) == 1
-    sizes = [home.standing[f"s{c}"].status.state_size for c in range(6)]
+    sizes = [home.deployments[f"s{c}"].status.state_size for c in range(6)]
     assert min(sizes) == max(sizes) > 0
 
 
@@ -62,7 +62,7 @@ def test_open_matches_are_counted_for_each_statement(home: Living) -> None:
         home.deploy(PAIRS.format(c=c), f"s{c}")
     home.load("Tick", ticks(("a", 2, 1), ("b", 2, 2), ("a", 3, 3)))
     home.drain()
-    assert [home.standing[f"s{c}"].status.partial_matches for c in range(5)] == [0, 0, 1, 1, 0]
+    assert [home.deployments[f"s{c}"].status.partial_matches for c in range(5)] == [0, 0, 1, 1, 0]
 
 
 def test_constants_inside_a_condition_over_several_events_make_another_form(home: Living) -> None:
@@ -72,7 +72,7 @@ def test_constants_inside_a_condition_over_several_events_make_another_form(home
             home.deploy(text.format(c=c, d=d), f"s{c}{d}")
     home.load("Tick", ticks(("a", 1, 1), ("a", 3, 2)))
     home.drain()
-    assert families(home) == [{f"s{c}{d}" for c in range(4)} for d in range(2)]
+    assert shared_groups(home) == [{f"s{c}{d}" for c in range(4)} for d in range(2)]
 
 
 def test_fewer_statements_than_a_family_needs_step_alone(home: Living) -> None:
@@ -80,7 +80,7 @@ def test_fewer_statements_than_a_family_needs_step_alone(home: Living) -> None:
         home.deploy(PAIRS.format(c=c), f"s{c}")
     home.load("Tick", ticks(("a", 1, 1), ("a", 2, 2)))
     home.drain()
-    assert families(home) == []
+    assert shared_groups(home) == []
     assert home.rows("s1") == [{"x": 1, "y": 3, "at": home.rows("s1")[0]["at"]}]
 
 
@@ -90,7 +90,7 @@ def test_a_pattern_whose_start_has_a_time_steps_alone(home: Living) -> None:
         home.deploy(f"SELECT a.n AS x FROM PATTERN [ a=Tick(n = {c}) WHERE timer:within(9 sec) ]", f"t{c}")
     home.load("Tick", ticks(("a", 1, 1), ("a", 3, 8)))
     home.drain()
-    assert families(home) == []
+    assert shared_groups(home) == []
 
 
 def test_who_joins_and_who_leaves_does_not_disturb_the_others(home: Living) -> None:
@@ -102,11 +102,11 @@ def test_who_joins_and_who_leaves_does_not_disturb_the_others(home: Living) -> N
     home.deploy(PAIRS.format(c=2), "late")
     home.load("Tick", ticks(("a", 3, 3)))
     home.drain()
-    assert families(home) == [{"s0", "s2", "s3", "s4", "late"}]
+    assert shared_groups(home) == [{"s0", "s2", "s3", "s4", "late"}]
     assert len(home.rows("s1")) == 1
     assert len(home.rows("s2")) == 1
     assert home.rows("late") == []
-    assert not home.standing.job.find("s1").shared  # type: ignore[union-attr]
+    assert not home.deployments.job.find("s1").shared  # type: ignore[union-attr]
 
 
 def test_who_fails_fails_alone_and_the_others_go_on(home: Living) -> None:
@@ -115,12 +115,12 @@ def test_who_fails_fails_alone_and_the_others_go_on(home: Living) -> None:
         home.deploy(text.format(c=c), f"s{c}")
     home.load("Tick", ticks(("a", 1, 1), ("b", 0, 2)))
     home.drain()
-    states = [home.standing[f"s{c}"].status.state for c in range(5)]
+    states = [home.deployments[f"s{c}"].status.state for c in range(5)]
     assert states == ["failed", "running", "running", "running", "running"]
-    assert "lower bound" in str(home.standing["s0"].status.last_error)
+    assert "lower bound" in str(home.deployments["s0"].status.last_error)
     home.load("Tick", ticks(("a", -1, 3)))
     home.drain()
-    assert families(home) == [{f"s{c}" for c in range(1, 5)}]
+    assert shared_groups(home) == [{f"s{c}" for c in range(1, 5)}]
     assert len(home.rows("s1")) == 1
 
 
@@ -132,11 +132,11 @@ def test_a_family_lives_on_after_a_restart(tmp_path: Path) -> None:
             home.deploy(PAIRS.format(c=c), f"s{c}")
         home.load("Tick", ticks(("a", 1, 1)))
         home.drain()
-        before = families(home)
+        before = shared_groups(home)
     with Living(tmp_path / "home", disk) as home:
         home.load("Tick", ticks(("a", 4, 2)))
         home.drain()
-        assert families(home) == before == [{f"s{c}" for c in range(5)}]
+        assert shared_groups(home) == before == [{f"s{c}" for c in range(5)}]
         assert [row["x"] for row in home.rows("s1")] == [1]
 
 
@@ -161,8 +161,8 @@ WINDOWS = "SELECT sum(n) AS total FROM Tick(n > {c})#length({size}) HAVING sum(n
 
 
 def compiled(home: Living) -> int:
-    """How many families stepped in the last batch."""
-    return len(home.standing.job._runner._executions)
+    """How many shared plans stepped in the last batch."""
+    return len(home.deployments.job._runner._executions)
 
 
 def test_filters_of_one_form_step_as_one_and_keep_nothing(home: Living) -> None:
@@ -172,7 +172,7 @@ def test_filters_of_one_form_step_as_one_and_keep_nothing(home: Living) -> None:
     home.drain()
     assert compiled(home) == 1
     assert [[row["rule"] for row in home.rows(f"s{c}")] for c in range(6)] == [[0, 0, 0], [1, 1], [2, 2], [3], [4], []]
-    assert families(home) == []
+    assert shared_groups(home) == []
     assert not list(home.log.home.states.iterdir())
 
 
@@ -191,7 +191,7 @@ def test_windows_of_different_sizes_have_one_state(home: Living) -> None:
         home.deploy(WINDOWS.format(c=0, size=c + 1), f"s{c}")
     home.load("Tick", ticks(*(("a", 1, second) for second in range(1, 7))))
     home.drain()
-    assert families(home) == [{f"s{c}" for c in range(5)}]
+    assert shared_groups(home) == [{f"s{c}" for c in range(5)}]
     assert [home.rows(f"s{c}")[-1]["total"] for c in range(5)] == [1, 2, 3, 4, 5]
 
 
@@ -204,7 +204,7 @@ def test_who_stopped_leaves_nothing_that_steps_on(home: Living, caplog: pytest.L
     home.stop("s4")  # its batch is open, and it has the last number
     home.load("Tick", ticks(("a", 1, 30)))
     home.drain()
-    assert families(home) == [{f"s{c}" for c in range(4)}]
+    assert shared_groups(home) == [{f"s{c}" for c in range(4)}]
     assert "one by one" not in caplog.text
     assert [row["x"] for row in home.rows("s3")] == [4]
 
@@ -217,8 +217,8 @@ def test_who_failed_and_comes_back_has_its_own_state_and_the_others_theirs(home:
     home.drain()
     home.load("Tick", ticks(("a", 0, 2), ("b", 1, 3)))
     home.drain()
-    assert home.standing["s0"].status.state == "failed"
-    home.standing["s0"].resume()
+    assert home.deployments["s0"].status.state == "failed"
+    home.deployments["s0"].resume()
     home.load("Tick", ticks(("b", 1, 4), ("b", -1, 5)))
     home.drain()
     alone = [len(home.rows(f"s{c}")) for c in range(1, 6)]

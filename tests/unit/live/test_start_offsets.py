@@ -58,7 +58,7 @@ def test_it_takes_in_what_arrived_after_it_and_was_not_late(
                 home.close()
                 home = Living(Path(folder) / "home", disk, least_members=least)
             else:
-                home.standing.job.advance() if action == "advance" else home.drain()
+                home.deployments.job.advance() if action == "advance" else home.drain()
         home.drain()
         for number, first in enumerate(begun):
             want = [n for second, n in sorted(accepted[first:]) if second <= known - delay]

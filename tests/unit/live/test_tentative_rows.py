@@ -68,7 +68,7 @@ def test_an_update_is_told_when_it_arrives_and_a_late_one_takes_back_at_once(hom
     home.log.append_watermark("Gps", 1_709_283_700_000_000)
     home.drain()
     assert told(home, "far") == [*second, "delete 25-40 at 7"]
-    assert home.standing["far"].status.rows_in == 3
+    assert home.deployments["far"].status.rows_in == 3
 
 
 def test_two_that_will_meet_are_told_before_either_is_settled(home: Living) -> None:
@@ -126,7 +126,7 @@ def test_an_upper_bound_ends_what_is_foreseen(home: Living) -> None:
     home.load("Gps", [update("c1", 50, 0.0, 0.0)])
     home.drain()
     assert told(home, "far") == ["insert 25-30 at 5"]
-    assert home.standing["far"].status.state == "finished"
+    assert home.deployments["far"].status.state == "finished"
 
 
 def test_what_holds_for_ever_is_foreseen_for_ever(home: Living) -> None:
@@ -135,7 +135,7 @@ def test_what_holds_for_ever_is_foreseen_for_ever(home: Living) -> None:
     home.drain()
     home.load("Still", [update("c1", 20, 0.0, 0.0)])
     home.drain()
-    rows = home.standing["far"].table()
+    rows = home.deployments["far"].table()
     assert rows["change"].to_pylist() == ["insert", "delete", "insert"]
     assert f"{rows['valid_to'][2].as_py():%M:%S}" == "00:20"
 
@@ -210,6 +210,6 @@ def test_rows_that_were_told_cannot_be_counted_off(tmp_path: Path) -> None:
     with Living(tmp_path / "home", disk) as home:
         home.load("Gps", [update("c1", 12, 0.0, 0.0)])
         home.drain()
-        status = home.standing["far"].status
+        status = home.deployments["far"].status
         assert status.state == "failed"
         assert "replace=True" in str(status.last_error)

@@ -1,4 +1,4 @@
-"""Why an event made no row: what it met in the patterns, MATCH_RECOGNIZE and sequences of a standing statement."""
+"""Why an event made no row: what it met in the patterns, MATCH_RECOGNIZE and sequences of a deployed statement."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def pulse(sensor: str, v: float, seconds: int) -> dict[str, Any]:
 
 def asked(engine: Engine, text: str, pulses: list[dict[str, Any]], number: int, until: int = 600) -> Reasons:
     """Of one event, by its place among those that are loaded; time is known up to `until`."""
-    standing = engine.deploy(text, "asked")
+    deployment = engine.deploy(text, "asked")
     engine.load("Pulse", pulses)
     engine.advance("Pulse", clock(until))
-    standing.drain()
-    (told,) = standing.why_event(number)
+    deployment.drain()
+    (told,) = deployment.why_event(number)
     return told
 
 
@@ -110,13 +110,13 @@ def test_a_pattern_that_has_ended_takes_nothing(engine: Engine) -> None:
 
 def test_an_event_under_not_ends_the_match(engine: Engine) -> None:
     text = "SELECT a.v FROM PATTERN [ EVERY a=Pulse(v > 5) -> (b=Pulse(v > a.v) AND NOT Reset(sensor = a.sensor)) ]"
-    standing = engine.deploy(text, "asked")
+    deployment = engine.deploy(text, "asked")
     engine.load("Pulse", [pulse("s1", 6, 0)])
     engine.load("Reset", [{"sensor": "s1", "at": clock(1)}])
     for stream in ("Pulse", "Reset"):
         engine.advance(stream, clock(60))
-    standing.drain()
-    (told,) = standing.why_event(2)
+    deployment.drain()
+    (told,) = deployment.why_event(2)
     assert [(c.of, c.outcome) for c in told.chances] == [("Reset(sensor = a.sensor)", "ends it")]
 
 
@@ -220,7 +220,7 @@ def test_between_over_several_rows_is_one_comparison(engine: Engine, v: float) -
 
 
 def test_a_subgoal_tells_what_failed_and_the_step_how_likely_the_answer_was(engine: Engine) -> None:
-    standing = engine.deploy(INSIDE, "asked")
+    deployment = engine.deploy(INSIDE, "asked")
     steps = [(0, 0.4, 0.6), (1, 0.5, 0.5), (2, 0.1, 0.9)]
     rows = [
         {"person": "joe", "location": place, "probability": chance, "at": clock(second)}
@@ -229,8 +229,8 @@ def test_a_subgoal_tells_what_failed_and_the_step_how_likely_the_answer_was(engi
     ]
     engine.load("At", rows)
     engine.advance("At", clock(60))
-    standing.drain()
-    (told,) = standing.why_event(3)
+    deployment.drain()
+    (told,) = deployment.why_event(3)
     first, then = told.chances
     assert (first.of, first.outcome, first.further) == (
         "At(p, 'hall')",
@@ -242,7 +242,7 @@ def test_a_subgoal_tells_what_failed_and_the_step_how_likely_the_answer_was(engi
         "At its step, 2024-03-01T09:00:01Z, the sequence has probability with p = joe: 0.2. A row needs "
         "probability >= 0.3.",
     )
-    (start,) = standing.why_event(1)
+    (start,) = deployment.why_event(1)
     assert start.notes[-1].endswith("the sequence has probability 0 with p = joe: there is no row.")
 
 

@@ -37,4 +37,4 @@ def fill(home: Path, die: bool = False) -> None:
 
 
 def collector(living: Living) -> MetricsCollector:
-    return MetricsCollector(living.log, living.standing, {}, {}, lambda: None)
+    return MetricsCollector(living.log, living.deployments, {}, {}, lambda: None)

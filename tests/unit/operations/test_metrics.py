@@ -70,7 +70,7 @@ def test_the_figures_of_a_home_are_those_of_its_statements_and_streams(living: L
     assert of(samples, "presage_stream_events_total", stream="Tick") == EVENTS
     assert of(samples, "presage_stream_late_total", stream="Tick") == 1
     assert of(samples, "presage_stream_rejected_total", stream="Tick") == 1
-    status = living.standing["means"].status
+    status = living.deployments["means"].status
     assert of(samples, "presage_statement_rows_in_total", statement="means") == status.rows_in == EVENTS
     assert of(samples, "presage_statement_rows_out_total", statement="means") == status.rows_out
     assert of(samples, "presage_statement_state_bytes", statement="means") == status.state_size > 0
@@ -94,7 +94,7 @@ def test_batches_are_counted_and_timed_and_failures_too(living: Living) -> None:
     for second in (300, 310):
         living.load("Tick", [tick(second)])
         living.drain()
-    living.standing.job.change_programs({}, {"1": error("INTERNAL", what="a test").render()})
+    living.deployments.job.change_programs({}, {"1": error("INTERNAL", what="a test").render()})
     kinds, samples = parsed(collector(living)().prometheus())
     assert kinds["presage_batch_seconds"] == "histogram"
     assert of(samples, "presage_batch_seconds_count") == of(samples, "presage_batch_seconds_bucket", le="+Inf") == 2
@@ -106,7 +106,7 @@ def test_batches_are_counted_and_timed_and_failures_too(living: Living) -> None:
 def test_a_statement_that_is_behind_says_by_how_much(living: Living) -> None:
     living.load("Tick", [tick(300), tick(301), tick(302)])
     figures = collector(living)().values["statements"]
-    assert figures["means"]["lag"] == living.standing["means"].status.lag == 3
+    assert figures["means"]["lag"] == living.deployments["means"].status.lag == 3
     assert closed_home_metrics(read_snapshot(living.log.home.path)).values["statements"]["means"]["lag"] == 3
 
 
@@ -122,7 +122,7 @@ def test_of_two_statements_of_one_name_the_last_is_told_so_that_no_series_is_the
 
 
 def test_reading_figures_waits_for_no_batch(living: Living) -> None:
-    with living.standing.job.between_batches():
+    with living.deployments.job.between_batches():
         import threading
 
         found: list[Metrics] = []

@@ -138,7 +138,7 @@ def test_status_prints_tables_and_ends_with_0_or_3(
     assert "means" in shown
     assert "no engine has it open" in shown
     with Living(home) as living:
-        living.standing.job.change_programs({}, {"1": "error[INTERNAL]: a test"})
+        living.deployments.job.change_programs({}, {"1": "error[INTERNAL]: a test"})
     assert presage(monkeypatch, "status", home, "--format", "json") == 3
     told = json.loads(capsys.readouterr().out)
     assert told["problems"] == ["statement 'means' has failed"]

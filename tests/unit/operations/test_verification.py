@@ -258,7 +258,7 @@ def test_beside_an_engine_that_goes_on_nothing_is_found_wrong(home: Path) -> Non
             living.load("Tick", [tick(second)])
             living.drain()
             assert found(home) == []
-        living.log.maintain([living.stream("Tick")], living.standing.in_use(), grace=0)
+        living.log.maintain([living.stream("Tick")], living.deployments.in_use(), grace=0)
         assert found(home) == []
 
 
@@ -271,8 +271,8 @@ def test_a_file_that_was_compacted_and_deleted_meanwhile_is_not_missed(
         real = verifying.Verification._file
 
         def late(self: Verification, path: Path, *rest: object) -> object:
-            living.log.maintain([living.stream("Tick")], living.standing.in_use(), grace=0)
-            living.log.maintain([living.stream("Tick")], living.standing.in_use(), grace=0)
+            living.log.maintain([living.stream("Tick")], living.deployments.in_use(), grace=0)
+            living.log.maintain([living.stream("Tick")], living.deployments.in_use(), grace=0)
             assert len(data(home)) < 10
             return real(self, path, *rest)  # type: ignore[arg-type]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presage.optimize import FOLD_CONSTANTS
+from presage.optimize.fold_constants import fold_constants
 from presage.plan.display import show
 from presage.plan.nodes import Filter, Project
 from unit.declared import bind
@@ -37,18 +37,18 @@ FOLDED = {
 
 @pytest.mark.parametrize("condition", FOLDED)
 def test_a_condition_becomes_simpler(condition: str) -> None:
-    plan = FOLD_CONSTANTS.apply(bind(f"SELECT {condition} AS c FROM Motion").plan)
+    plan = fold_constants(bind(f"SELECT {condition} AS c FROM Motion").plan)
     (project,) = [n for n in plan.walk() if isinstance(n, Project)]
     assert show(project.outputs[0].expr) == FOLDED[condition]
 
 
 def test_a_filter_that_is_always_true_goes() -> None:
-    plan = FOLD_CONSTANTS.apply(bind("SELECT x FROM Motion WHERE 1 = 1 AND TRUE").plan)
+    plan = fold_constants(bind("SELECT x FROM Motion WHERE 1 = 1 AND TRUE").plan)
     assert not any(isinstance(n, Filter) for n in plan.walk())
 
 
 def test_a_filter_that_is_never_true_stays() -> None:
-    plan = FOLD_CONSTANTS.apply(bind("SELECT x FROM Motion WHERE NULL").plan)
+    plan = fold_constants(bind("SELECT x FROM Motion WHERE NULL").plan)
     assert any(isinstance(n, Filter) for n in plan.walk())
 
 
@@ -57,12 +57,12 @@ def test_a_filter_that_is_never_true_stays() -> None:
 )
 def test_what_depends_on_an_event_or_on_Spark_is_left_alone(term: str) -> None:
     plan = bind(f"SELECT {term} AS c FROM Motion").plan
-    assert FOLD_CONSTANTS.apply(plan) == plan
+    assert fold_constants(plan) == plan
 
 
 def test_folding_reaches_windows_aggregates_and_joins() -> None:
     text = "SELECT sum(1 + 1) AS s FROM Motion#unique(2 * 3) AS m JOIN Fault#length(1) AS f ON 1 = 1 GROUP BY 4 - 1"
-    labels = " ".join(n.label() for n in FOLD_CONSTANTS.apply(bind(text).plan).walk())
+    labels = " ".join(n.label() for n in fold_constants(bind(text).plan).walk())
     assert "sum(2)" in labels
     assert "by [3]" in labels
     assert "#unique(6)" in labels
@@ -71,6 +71,6 @@ def test_folding_reaches_windows_aggregates_and_joins() -> None:
 
 def test_names_and_types_of_columns_stay() -> None:
     plan = bind("SELECT 1 + 1 AS a, CASE WHEN TRUE THEN NULL ELSE 1 END AS b FROM Motion").plan
-    folded = FOLD_CONSTANTS.apply(plan)
+    folded = fold_constants(plan)
     assert isinstance(folded.inputs[0], Project)
     assert folded.columns == plan.columns

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from presage.operators.windows.rules import RULES
-from presage.optimize import Rule, optimize
+from presage.operators.windows.rules import RULES as WINDOWS
+from presage.optimize import Rule, in_order, optimize
 from presage.plan.display import show_plan
 from unit.declared import bind
+
+RULES = in_order(WINDOWS)
 
 
 def test_a_rule_that_finds_nothing_is_not_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from presage.optimize import PUSH_FILTERS
+from presage.optimize.push_filters import push_filters
 from presage.plan.display import show_plan
 from unit.declared import bind
 
@@ -64,13 +64,13 @@ PUSHED = {
 @pytest.mark.parametrize("name", PUSHED)
 def test_a_filter_moves(name: str) -> None:
     text, wanted = PUSHED[name]
-    shown = show_plan(PUSH_FILTERS.apply(bind(text).plan))
+    shown = show_plan(push_filters(bind(text).plan))
     indent = 2 + 2 * ("Aggregate" in shown and "Aggregate" not in wanted)
     assert wanted in "\n".join(line[2 + indent :] for line in shown.splitlines())
 
 
 def below_merge(text: str, more: str) -> list[str]:
-    shown = show_plan(PUSH_FILTERS.apply(bind(text, more).plan)).splitlines()
+    shown = show_plan(push_filters(bind(text, more).plan)).splitlines()
     return [line.removeprefix("      ") for line in shown[3:]]
 
 
@@ -103,5 +103,5 @@ def test_the_bounds_of_time_stay_at_the_derived_stream() -> None:
 
 def test_a_condition_of_ON_that_speaks_of_one_stream_moves_to_it() -> None:
     text = "SELECT m.x FROM Motion#time(1 sec) AS m JOIN Motion#time(1 sec) AS n ON m.camera = n.camera AND m.x > 1"
-    shown = show_plan(PUSH_FILTERS.apply(bind(text).plan))
+    shown = show_plan(push_filters(bind(text).plan))
     assert "Join on m.camera = n.camera\n      Window #time(1 sec)\n        Filter m.x > 1.0\n" in shown

@@ -1,4 +1,4 @@
-"""A home with a standing statement, its sinks stepped by hand, and targets of all kinds: no thread, no waiting."""
+"""A home with a deployed statement, its sinks stepped by hand, and targets of all kinds: no thread, no waiting."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Delivering:
 
     def expected(self, statement: str = "odd") -> list[tuple[str, int]]:
         """Ids and values of all rows of a statement that are kept."""
-        live = self.home.standing[statement]
+        live = self.home.deployments[statement]
         rows = enumerate(self.home.rows(statement), live.first_row)
         return [(f"{statement}/{live._number}/{i}", row["x"]) for i, row in rows]
 

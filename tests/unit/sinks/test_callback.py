@@ -46,7 +46,7 @@ def test_a_function_gets_every_row_once_and_after_a_restart_those_that_it_has_no
     seen: list[tuple[str, int]] = []
     take = lambda row: seen.append((row.id, row["x"]))  # noqa: E731
     world.load(0, 6)
-    subscribed = world.home.standing["odd"].subscribe(take, name="mail")
+    subscribed = world.home.deployments["odd"].subscribe(take, name="mail")
     world.drain("mail")
     assert seen == world.expected()
     assert (subscribed.delivered, subscribed.error) == (3, None)
@@ -55,7 +55,7 @@ def test_a_function_gets_every_row_once_and_after_a_restart_those_that_it_has_no
     world = opened(tmp_path)
     assert world.step("mail") == 0.5
     assert "subscribe(function, name='mail')" in world.sinks["mail"].why
-    world.home.standing["odd"].subscribe(take, name="mail")
+    world.home.deployments["odd"].subscribe(take, name="mail")
     world.drain("mail")
     assert seen == world.expected()
     world.home.close()
@@ -64,7 +64,7 @@ def test_a_function_gets_every_row_once_and_after_a_restart_those_that_it_has_no
 def test_rows_are_those_that_every_subscriber_gets(world: Delivering) -> None:
     seen: list[Row] = []
     world.load(0, 2)
-    world.home.standing["odd"].subscribe(seen.append, name="mail")
+    world.home.deployments["odd"].subscribe(seen.append, name="mail")
     world.drain("mail")
     assert isinstance(seen[0], Row)
     assert seen[0] == world.home.rows("odd")[0]
@@ -80,7 +80,7 @@ def test_a_row_at_which_the_function_raises_comes_again_and_blocks_those_after_i
         seen.append(row["x"])
 
     world.load(0, 10)
-    subscribed = world.home.standing["odd"].subscribe(take, name="mail")
+    subscribed = world.home.deployments["odd"].subscribe(take, name="mail")
     assert [world.step("mail"), world.step("mail")] == [1.0, 2.0]
     assert isinstance(subscribed.error, ValueError)
     assert world.sinks["mail"].why == "the function raised ValueError: no mail server"
@@ -92,7 +92,7 @@ def test_a_row_at_which_the_function_raises_comes_again_and_blocks_those_after_i
 
 def test_a_function_that_calls_exit_ends_nothing_but_its_own_call(world: Delivering) -> None:
     world.load(0, 2)
-    subscribed = world.home.standing["odd"].subscribe(lambda row: sys.exit(3), name="mail")
+    subscribed = world.home.deployments["odd"].subscribe(lambda row: sys.exit(3), name="mail")
     assert world.step("mail") == 1.0
     assert world.sinks["mail"].why == "the function raised RuntimeError: it called sys.exit(3)"
     assert isinstance(subscribed.error, RuntimeError)
@@ -106,7 +106,7 @@ def test_told_to_skip_it_leaves_out_the_row_alone(world: Delivering) -> None:
         seen.append(row["x"])
 
     world.load(0, 10)
-    world.home.standing["odd"].subscribe(take, name="mail", on_error="skip")
+    world.home.deployments["odd"].subscribe(take, name="mail", on_error="skip")
     world.drain("mail")
     assert seen == [1, 3, 7, 9]
     (skipped,) = world.sinks.skipped("mail").to_pylist()
@@ -117,7 +117,7 @@ def test_told_to_skip_it_leaves_out_the_row_alone(world: Delivering) -> None:
 def test_one_that_takes_long_is_noted_on_the_way(world: Delivering, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callback, "NOTED_SECONDS", 0.0)
     world.load(0, 10)
-    world.home.standing["odd"].subscribe(lambda row: None, name="mail")
+    world.home.deployments["odd"].subscribe(lambda row: None, name="mail")
     assert world.step("mail") == 0.0
     assert world.sinks["mail"].rows == 1
 
@@ -125,7 +125,7 @@ def test_one_that_takes_long_is_noted_on_the_way(world: Delivering, monkeypatch:
 def test_a_function_that_is_cancelled_is_called_no_more(world: Delivering) -> None:
     seen: list[int] = []
     world.load(0, 4)
-    subscribed = world.home.standing["odd"].subscribe(lambda row: seen.append(row["x"]), name="mail")
+    subscribed = world.home.deployments["odd"].subscribe(lambda row: seen.append(row["x"]), name="mail")
     world.drain("mail")
     subscribed.cancel()
     world.load(4, 4)
@@ -138,7 +138,7 @@ def test_a_function_that_is_cancelled_is_called_no_more(world: Delivering) -> No
 def test_rows_may_be_left_out_at_the_first_subscription_and_not_again(world: Delivering) -> None:
     seen: list[int] = []
     world.load(0, 10)
-    live = world.home.standing["odd"]
+    live = world.home.deployments["odd"]
     live.subscribe(lambda row: seen.append(row["x"]), after=3, name="mail")
     world.drain("mail")
     live.subscribe(lambda row: seen.append(row["x"]), after=0, name="mail")
@@ -149,6 +149,6 @@ def test_rows_may_be_left_out_at_the_first_subscription_and_not_again(world: Del
 def test_a_name_that_is_another_sinks_is_refused(world: Delivering, tmp_path: Path) -> None:
     world.create(f"CREATE SINK out FROM odd WITH (sink = 'parquet', path = '{tmp_path / 'out'}')")
     with pytest.raises(PresageError, match="ALREADY_DECLARED"):
-        world.home.standing["odd"].subscribe(print, name="out")
+        world.home.deployments["odd"].subscribe(print, name="out")
     with pytest.raises(PresageError, match="one of retry, skip"):
-        world.home.standing["odd"].subscribe(print, name="new", on_error="stop")
+        world.home.deployments["odd"].subscribe(print, name="new", on_error="stop")

@@ -77,7 +77,7 @@ def test_what_a_sink_waits_for_is_logged_with_its_code(world: Delivering, caplog
 
 def test_a_sink_that_is_stuck_holds_up_neither_statements_nor_other_sinks(world: Delivering, tmp_path: Path) -> None:
     held = threading.Event()
-    world.home.standing["odd"].subscribe(lambda row: held.wait(30), name="stuck")
+    world.home.deployments["odd"].subscribe(lambda row: held.wait(30), name="stuck")
     world.create(f"CREATE SINK out FROM odd WITH (sink = 'parquet', path = '{tmp_path / 'out'}', every = '0 sec')")
     world.load(0, 10)
     world.sinks.flush("out", timeout=30)
@@ -106,7 +106,7 @@ def test_a_failure_is_tried_again_with_pauses_and_a_flush_tries_now(
 
 def test_drain_of_a_statement_waits_for_a_named_function(world: Delivering) -> None:
     seen: list[int] = []
-    live = world.home.standing["odd"]
+    live = world.home.deployments["odd"]
     live.subscribe(lambda row: (time.sleep(0.02), seen.append(row["x"])), name="mail")
     world.load(0, 10)
     live.drain(timeout=30)
@@ -121,7 +121,7 @@ def test_a_function_may_drop_its_own_sink(world: Delivering) -> None:
         world.sinks.follow()
         done.set()
 
-    world.home.standing["odd"].subscribe(take, name="mail")
+    world.home.deployments["odd"].subscribe(take, name="mail")
     world.load(0, 2)
     assert done.wait(30)
     until(lambda: "mail" not in world.sinks)

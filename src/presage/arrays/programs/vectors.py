@@ -22,7 +22,7 @@ Numbers = npt.NDArray[Any]
 Column = tuple[Numbers, Bools]
 
 LEAST = {32: -(2**31), 64: -(2**63)}
-ALWAYS, NEVER = np.ones(1, np.bool_), np.zeros(1, np.bool_)
+VALID, NULL = np.ones(1, np.bool_), np.zeros(1, np.bool_)
 _COMPARE: dict[int, np.ufunc] = {
     c.EQ_I: np.equal,
     c.NE_I: np.not_equal,
@@ -107,9 +107,9 @@ def _pushed(op: int, operands: list[int], code: Code, rows: Rows, encoded: Encod
     if op in (c.GIVEN_I, c.GIVEN_F):
         return given[operands[0]]
     if op == c.NULL:
-        return np.zeros(1, np.int64), NEVER
+        return np.zeros(1, np.int64), NULL
     constants: dict[int, Numbers] = {c.CONST_I: code.ints, c.CONST_F: code.floats, c.CONST_TEXT: encoded.texts}
-    return constants[op][operands[0] : operands[0] + 1], ALWAYS
+    return constants[op][operands[0] : operands[0] + 1], VALID
 
 
 def _taken(values: Numbers, valid: Bools, rows: Ints | Neighbours) -> Column:
@@ -251,7 +251,7 @@ _STEPS: dict[int, tuple[Callable[..., Column], int]] = {
     c.AND: (_and, 2),
     c.OR: (_or, 2),
     c.NOT: (lambda a: (a[0] == 0, a[1]), 1),
-    c.IS_NULL: (lambda a: (~a[1], ALWAYS), 1),
+    c.IS_NULL: (lambda a: (~a[1], VALID), 1),
     c.CHOOSE_I: (_choose, 3),
     c.CHOOSE_F: (_choose, 3),
 }

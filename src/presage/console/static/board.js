@@ -15,7 +15,7 @@ export async function boardPage(place) {
   const cards = el("div", { class: "cards" });
   const body = el("tbody");
   const head = el("tr", {}, ...COLUMNS.map((name, i) => el("th", { scope: "col", class: NUMBERS.has(i) ? "number" : null }, name)));
-  const empty = el("p", { class: "soft" }, "No statement stands yet. ", el("a", { href: "#/ask" }, "Ask something"), " and deploy it.");
+  const empty = el("p", { class: "soft" }, "No statement is deployed yet. ", el("a", { href: "#/ask" }, "Ask something"), " and deploy it.");
   const whole = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Deployed statements" }, el("table", {}, el("thead", {}, head), body));
   const rates = new Rates();
   const lines = new Rows(body, (each) => each.name, line);

@@ -19,7 +19,7 @@ export async function knowledgePage(place, iri) {
   place.append(finder());
   if (iri) { place.append(await about(iri)); return; }
   place.append(el("p", { class: "soft" }, "One graph of ", ...bases.flatMap((base, i) => [i ? ", " : "", el("b", {}, base.name), ` (${base.files.map(short).join(", ")}${base.reasoning ? `, closed under ${base.reasoning.replace("_", " ")}` : ""})`])));
-  place.append(el("p", {}, "What a query of yours would select, ", el("a", { href: "#/ask" }, "Ask"), " tells before it stands."));
+  place.append(el("p", {}, "What a query of yours would select, ", el("a", { href: "#/ask" }, "Ask"), " shows before you deploy it."));
   for (const statement of statements.filter((each) => kindOf(each.text) === "knowledge" || /PATH\s*\{/.test(each.text))) place.append(await selects(statement.name));
 }
 

@@ -42,7 +42,7 @@ class BatchContext:
     estimated_rows: int = 0
     # The files of a scan, for kernels that run over files.
     files: Callable[[nodes.Scan], FileSet] | None = None
-    # Rows of history that a recall reads at once; None: it decides.
+    # Rows of history that are read at once; None: it decides.
     rows_per_chunk: int | None = None
 
     @property

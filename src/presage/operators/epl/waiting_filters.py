@@ -13,7 +13,7 @@ from presage.operators.epl.kernel.network.tables import WIDTH
 from presage.operators.epl.kernel.saving import DONE
 from presage.operators.epl.kernel.spec import SEQ, PatternTables
 
-NEVER = 2**62
+NOT_DUE = 2**62
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Waiting:
     @property
     def due(self) -> int | None:
         """When a guard ends it."""
-        return min((due for due in self.guards if due < NEVER), default=None)
+        return min((due for due in self.guards if due < NOT_DUE), default=None)
 
     def has(self, number: int) -> bool:
         return any(arrival == number for _, arrival in self.bound)

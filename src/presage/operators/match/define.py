@@ -6,17 +6,16 @@ from dataclasses import dataclass, field, replace
 
 from presage.errors import error
 from presage.model import types as t
-from presage.operators.match.kernel.spec import Condition, Fold, Place
+from presage.operators.match.kernel.spec import SEARCHED, Condition, Fold, Place
 from presage.operators.match.measures import fold_of
-from presage.operators.match.terms import At, Folded, LabelAt, MatchNumber, Variables
+from presage.operators.match.terms import NAVIGATION, At, Folded, LabelAt, MatchNumber, Variables
 from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
 from presage.plan.row_terms import HostValue, RowValue, collapse
 
-# Aggregates that the search can maintain while it extends and shortens a path.
-IN_DEFINE = ("count", "sum", "avg", "min", "max", "stddev", "any_value", "max_by", "min_by")
 NO_LABEL = -2
+IN_DEFINE = tuple(name for name in SEARCHED if name not in NAVIGATION)
 
 
 @dataclass

@@ -14,7 +14,6 @@ from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import PresageError, did_you_mean, error
 from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
-from presage.functions.extension import ExtensionName
 from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.text import Span
@@ -24,8 +23,9 @@ from presage.plan import expr as e
 from presage.plan.row_terms import OneRow
 
 NAVIGATION = ("first", "last", "prev", "next")
-# Aggregates that only a match has; `window` is EPL's word for array_agg.
+# Aggregates that only a match has.
 OWN_AGGREGATES = ("array_agg", "any_value", "max_by", "min_by")
+SPELLINGS = {"window": "array_agg"}  # EPL's word for it
 
 
 @dataclass(frozen=True)
@@ -216,16 +216,10 @@ class MatchTermBinder(ExpressionBinder):
             self._expect(node, 0, 0)
             self._refuse_inside(node)
             return MatchNumber(t.LONG, span=node.span)
-        if is_aggregate(name) and isinstance(aggregate_named(name).name, ExtensionName):
-            raise error(
-                "UNSUPPORTED",
-                node.span,
-                what=f"{name}(…)",
-                where="in MATCH_RECOGNIZE: its kernel has its own aggregates",
-                fix="",
-            )
-        if name in OWN_AGGREGATES or is_aggregate(name):
-            return self._fold(node, "array_agg" if name == "window" else name)
+        if name in OWN_AGGREGATES:
+            return self._fold(node, name)
+        if is_aggregate(name):
+            return self._fold(node, SPELLINGS.get(name, aggregate_named(name).name))
         return super()._call(node)
 
     def _rows_seen(self, node: s.RowsSeen) -> e.Expr:

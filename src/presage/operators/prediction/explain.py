@@ -37,9 +37,7 @@ def describe_predicted(node: PredictedMatch) -> Report:
         if node.meets:
             spread = "in one partition; over many updates, by key, then where objects can meet"
     state = "of every object the functions that can still matter, "
-    state += (
-        "intervals that are open, and rows that are foretold" if tables.tentative else "and intervals that are open"
-    )
+    state += "intervals that are open, and tentative rows" if tables.tentative else "and intervals that are open"
     warnings = tuple(
         "a predicted stream has no period: a sensor that falls silent is taken to go on as it was, for ever; "
         "add WITH (period = '…')"

@@ -20,10 +20,9 @@ from presage.model.operator_state import State
 from presage.model.time import wall_clock
 from presage.operators.recall.background_reads import BackgroundReads
 from presage.operators.recall.executor import REACHED, Archive, RecallExecutor, has_tasks
-from presage.operators.recall.nodes import Recall, Similar
+from presage.operators.recall.nodes import Recall, Retained, Similar
 from presage.operators.recall.past_events import RECENT_UNITS, SLOT, Past
 from presage.operators.recall.past_index import PastIndex
-from presage.operators.recall.retained import Retained
 from presage.plan.expr import Expr
 from presage.plan.nodes import SEQ, TIME, Field, Node, Scan, Stamp, Trait, traits_of
 
@@ -124,10 +123,10 @@ def run_recalling(node: Recalling, context: StepContext) -> Rows:
     state = context.states.by_place.get(place)
     present = tuple(run(each, context).table for each in node.present)
     made = [schema_of(recall.columns, recall.order).empty_table()]
-    if state is not None and not (node.in_order or rows.table.num_rows or context.recall_commands or has_tasks(state)):
+    if state is not None and not (node.in_order or rows.table.num_rows or context.commands or has_tasks(state)):
         return Rows(made[0], rows.watermark)
     executor = _executor(node, context, present)
-    executor.apply(context.recall_commands)
+    executor.apply(context.commands)
     executor.take(rows.table, _horizon(rows, context))
     if context.end:
         executor.end()

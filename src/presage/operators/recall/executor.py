@@ -33,7 +33,7 @@ from presage.plan.nodes import SEQ, TIME
 
 KERNEL = "recall"
 EVENTS_AT_ONCE = 10_000  # that read a chunk together
-NEVER, NO_TIME = -(2**62), 2**62
+NOT_YET, NO_TIME = -(2**62), 2**62
 # Numbers in the state: how many tasks are ready, how many wait for feedback, when by the wall clock the first of these
 # is dropped, up to which time all rows are emitted, and of the open events that are late within that time the sequence
 # number of the first.
@@ -70,6 +70,9 @@ class Cohort:
         return {"units": self.chunks, "tasks": self.tasks, **figures}
 
 
+SHOWN = ("event_id", "state", "tickets", "chunks", "of_chunks", "results", "covered_from", "covered_to", "priority")
+
+
 class OpenRecall(NamedTuple):
     """A task, the number of its chunks, and the history that it has read."""
 
@@ -80,7 +83,7 @@ class OpenRecall(NamedTuple):
 
     @property
     def shown(self) -> tuple[Any, ...]:
-        """The columns of SHOW RECALLS; an end without a bound is null."""
+        """The values of `SHOWN`; an end without a bound is null."""
         covered = [None if abs(at) >= EVER else format_timestamp(at) for at in (self.covered_from, self.covered_to)]
         task, priority = self.task, ("live", "background")[self.task.priority]
         return (task.event, task.state, task.tickets, task.unit, self.chunks, task.results, *covered, priority)
@@ -115,7 +118,7 @@ class RecallExecutor:
             for event in progress.event_ids().to_pylist()
         ]
         held = self.scheduler.submit(tasks)
-        never = np.full(len(held), NEVER)
+        never = np.full(len(held), NOT_YET)
         numbers = [task.number for task in held]
         self.cohorts[number] = Cohort(archive.chunks, progress, numbers, never, progress.begins())
 
@@ -259,7 +262,7 @@ class RecallExecutor:
 
     # -- between two steps -----------------------------------------------------------------------------
 
-    def state(self, reached: int = NEVER) -> State:
+    def state(self, reached: int = NOT_YET) -> State:
         """`reached`: up to which time all rows are emitted."""
         about: dict[str, Any] = {
             "scheduler": self.scheduler.as_values(),

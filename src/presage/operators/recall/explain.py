@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from presage.model.time import format_duration
 from presage.operators.recall.history_chunks import CHUNK_ROWS, GROWTH, SMALL_CHUNKS
-from presage.operators.recall.nodes import Recall, Recalled, Select, Similar
-from presage.operators.recall.retained import Retained, held_in
+from presage.operators.recall.nodes import Recall, Recalled, Retained, Select, Similar, held_in
 from presage.plan.display import show
 from presage.plan.explain import Report
 from presage.plan.expr import Comparison, Expr, conjuncts

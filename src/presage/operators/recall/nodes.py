@@ -141,7 +141,7 @@ class Select:
         if len(streams) > 1:
             return "it joins streams, whose events may lie in different chunks"
         if streams and not self.sources[0].is_stream:
-            return "its stream stands behind a relation"
+            return "its stream follows a relation in FROM"
         if any(source.select is not None for source in self.sources) or self.subqueries:
             return "it has a select inside"
         if not streams:
@@ -317,3 +317,35 @@ class Recall(Node):
         columns = ", ".join(show_named(o.name, o.expr) for o in self.outputs)
         joins = "".join(f" join the present on {show(on)}" for on in self.on)
         return f"Recall{' final' if self.final else ''} [{recalls}]{joins}{where} as [{columns}]"
+
+
+@dataclass(frozen=True)
+class Retained(Node):
+    """A window that is read at one moment (ANALYSIS PRESENT), and not with every event.
+
+    Rows of the input that a window holds at a watermark: those younger than `span` microseconds, and of those with
+    equal `keys` the last `most`, or the first (`oldest`). None: no such bound."""
+
+    input: Node
+    span: int | None = None
+    keys: tuple[Expr, ...] = ()
+    most: int | None = None
+    oldest: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        return self.span is not None or self.most is not None
+
+    def label(self) -> str:
+        return f"Retained: {held_in(self)}"
+
+
+def held_in(node: Retained) -> str:
+    """What the window holds, as text for EXPLAIN."""
+    if node.span is not None:
+        return f"the events of the last {format_duration(node.span)}"
+    if node.most is None:
+        return "every event"
+    count = "event" if node.most == 1 else f"{node.most} events"
+    by = f" for each value of [{', '.join(map(show, node.keys))}]" if node.keys else ""
+    return f"the {'first' if node.oldest else 'last'} {count}{by}"

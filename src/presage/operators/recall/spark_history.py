@@ -26,11 +26,10 @@ from presage.operators.recall.executor import Archive
 from presage.operators.recall.finish import finish, overflow
 from presage.operators.recall.history_chunks import CHUNK_ROWS, MOST_GROWTH, Chunk, history_chunks
 from presage.operators.recall.local_execution import MOST_ROWS, ask_event, ask_here, is_plain, plain_select, rows_here
-from presage.operators.recall.nodes import Nearby, Recall, Recalled, Select, Similar
+from presage.operators.recall.nodes import Nearby, Recall, Recalled, Retained, Select, Similar
 from presage.operators.recall.partial import merge_parts
 from presage.operators.recall.progress import History
 from presage.operators.recall.questions import EVENT, EVER, HIGH, Questions
-from presage.operators.recall.retained import Retained
 from presage.operators.recall.similar_rows import PastEvents, similar_rows
 from presage.operators.recall.spark_aggregates import BEYOND
 from presage.operators.recall.spark_selects import Asking, near_rows, select_groups, select_parts, select_rows

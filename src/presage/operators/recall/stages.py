@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from presage.execution.stage import OpenEvent, Operator
 from presage.operators.recall import bounded, deployed
-from presage.operators.recall.executor import outlook_of, recalls_of
-from presage.operators.recall.nodes import Recall
-from presage.operators.recall.retained import Retained
+from presage.operators.recall.executor import SHOWN, outlook_of, recalls_of
+from presage.operators.recall.nodes import Recall, Retained
 from presage.plan.nodes import Node, Trait
 
 
@@ -29,5 +28,6 @@ OPERATOR = Operator(
     deployed=deployed.deployed_plan,
     explained=deployed.described,
     open_events=lambda state: [OpenEvent(recall.task.event, recall.shown) for recall in recalls_of(state)],
+    event_columns=SHOWN,
     outlook=outlook_of,
 )

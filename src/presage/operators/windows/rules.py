@@ -7,8 +7,7 @@ from dataclasses import replace
 from presage.operators.windows.infer_keys import infer_keys
 from presage.operators.windows.nodes import NO_WINDOW, Aggregate, Windowed, WindowJoin, source_of
 from presage.operators.windows.window_types import FIRST, FOREVER
-from presage.optimize import FOLD_CONSTANTS, PRUNE_COLUMNS, PUSH_FILTERS, Rule
-from presage.optimize.keep_time import keep_time
+from presage.optimize import Rule
 from presage.plan.nodes import Filter, Node
 
 
@@ -59,11 +58,7 @@ def _without_window(node: Node) -> Node:
 
 
 RULES = (
-    FOLD_CONSTANTS,
-    Rule("drop_idle_windows", drop_idle_windows),
-    Rule("forget_unbounded_windows", forget_unbounded_windows),
-    Rule("keep_time", keep_time),
-    PUSH_FILTERS,
-    PRUNE_COLUMNS,
+    Rule("drop_idle_windows", drop_idle_windows, early=True),
+    Rule("forget_unbounded_windows", forget_unbounded_windows, early=True),
     Rule("infer_keys", infer_keys),
 )

@@ -435,7 +435,7 @@ def fingerprint(known: Workspace, text: str) -> str:
     return compile_program(bound, known.optimize(bound).plan, 1).fingerprint
 
 
-STANDING = {
+DEPLOYED = {
     "entity": "PATH { ?e evt:hasSource ee:a9 }",
     "table": "PATH { ?e evt:hasSource ?s . ?s bd:hasLocation bd:r1 }",
     "limit": "PATH { ?e hvc:airflow ?r . hvc:GreenOfficeAirflow hvc:hasValue ?g . FILTER (?r > ?g) }",
@@ -445,8 +445,8 @@ STANDING = {
 }
 
 
-@pytest.mark.parametrize("condition", STANDING.values(), ids=STANDING)
-def test_the_plan_of_a_standing_statement_stays_when_facts_change(condition: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("condition", DEPLOYED.values(), ids=DEPLOYED)
+def test_the_plan_of_a_deployed_statement_stays_when_facts_change(condition: str, tmp_path: Path) -> None:
     text = f"SELECT e.sensorID FROM AirflowReport AS e WHERE {condition}"
     known = made(tmp_path)
     before = fingerprint(known, text)

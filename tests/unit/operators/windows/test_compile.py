@@ -5,8 +5,8 @@ from __future__ import annotations
 from presage.operators.windows.compile import compile_aggregate, compile_join, peel_window
 from presage.operators.windows.kernel import spec
 from presage.operators.windows.nodes import Aggregate, WindowJoin
-from presage.operators.windows.rules import RULES
-from presage.optimize import optimize
+from presage.operators.windows.rules import RULES as WINDOWS
+from presage.optimize import in_order, optimize
 from presage.plan.display import show
 from presage.plan.nodes import Filter, Named, Node, Scan
 from unit.declared import bind
@@ -14,7 +14,7 @@ from unit.declared import bind
 
 def find(text: str, kind: type[Node], optimized: bool = True) -> Node:
     plan = bind(text).plan
-    plan = optimize(plan, RULES).plan if optimized else plan
+    plan = optimize(plan, in_order(WINDOWS)).plan if optimized else plan
     return next(n for n in plan.walk() if isinstance(n, kind))
 
 

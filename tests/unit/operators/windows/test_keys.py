@@ -6,7 +6,7 @@ import pytest
 
 from presage.operators.windows.infer_keys import infer_keys
 from presage.operators.windows.nodes import Aggregate, WindowJoin
-from presage.optimize import PUSH_FILTERS
+from presage.optimize.push_filters import push_filters
 from presage.plan.display import show
 from unit.declared import bind
 
@@ -117,7 +117,7 @@ INSERT INTO Loud SELECT camera, log FROM Fault;
 def test_a_join_is_spread_by(sources: str) -> None:
     plan = bind(f"SELECT a.camera AS c FROM {sources}", MORE).plan
     # The conditions of WHERE reach the join by another rule.
-    plan = infer_keys(PUSH_FILTERS.apply(plan))
+    plan = infer_keys(push_filters(plan))
     (join,) = [n for n in plan.walk() if isinstance(n, WindowJoin)]
     assert [[show(e) for e in keys] for keys in join.partition] == JOINED[sources]
 

@@ -11,10 +11,11 @@ from presage.operators.epl.rules import RULES as PATTERNS
 from presage.operators.windows.nodes import Windowed
 from presage.operators.windows.rules import RULES as WINDOWS
 from presage.operators.windows.rules import drop_idle_windows, forget_unbounded_windows
+from presage.optimize import in_order
 from presage.plan.nodes import Node
 from unit.declared import bind
 
-RULES = (*WINDOWS, *PATTERNS)
+RULES = in_order((*WINDOWS, *PATTERNS))
 PAGE = Path(__file__).parents[4] / "docs" / "language" / "explain.md"
 
 

@@ -21,7 +21,7 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.order_keys import sorted_order
 from presage.arrays.rows import append_rows, take_rows
-from presage.operators.match.kernel.search.tables import NEVER, Partitions
+from presage.operators.match.kernel.search.tables import UNBOUNDED, Partitions
 from presage.operators.match.kernel.spec import TIME, MatchTables
 
 BEFORE = "#before"  # the search has passed this row; later rows may read it
@@ -110,8 +110,8 @@ def work_of(
         active |= start < bounds[1:]
     elif spec.within is not None or spec.gap is not None:
         opened = np.flatnonzero(start < bounds[1:])
-        within = NEVER if spec.within is None else spec.within
-        gap = NEVER if spec.gap is None else spec.gap
+        within = UNBOUNDED if spec.within is None else spec.within
+        gap = UNBOUNDED if spec.gap is None else spec.gap
         first, last = time[order[start[opened]]], time[order[bounds[1:][opened] - 1]]
         over = np.minimum(times_after(first, spec.within_months, within), times_after(last, spec.gap_months, gap))
         active[opened] |= over <= clock
@@ -197,7 +197,7 @@ def _times(source: pa.Table, name: str) -> Ints:
     array = column(source, name)
     if pa.types.is_timestamp(array.type):
         array = pc.cast(array, pa.timestamp("us", array.type.tz)).cast(pa.int64())
-    values: Ints = (array.fill_null(-NEVER) if array.null_count else array).to_numpy(zero_copy_only=False)
+    values: Ints = (array.fill_null(-UNBOUNDED) if array.null_count else array).to_numpy(zero_copy_only=False)
     return values.astype(np.int64, copy=False)
 
 

@@ -21,6 +21,8 @@ STATEMENT = "#statement"  # a further key, where statements of one plan template
 TIMER = -1  # SEQ of a row that a timer completed
 ENDED = 1 << 62  # SEQ of a row that the end of input completed: after all rows of events of its time
 ACCEPT = -1
+# The aggregates of DEFINE, in the order of their numbers: the search extends and shortens their values with a path.
+SEARCHED = ("count", "sum", "avg", "min", "max", "stddev", "first", "last", "any_value", "max_by", "min_by")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Fold:
     DOUBLE or LONG argument (see `bank`) for each row from `places`, where it refers to several variables.
     """
 
-    function: str  # count sum avg min max stddev median first last array_agg any_value max_by min_by
+    function: str  # a registered aggregate, array_agg, any_value, max_by or min_by
     labels: tuple[int, ...] | None = None
     columns: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
@@ -80,6 +82,10 @@ class Fold:
     places: tuple[Place, ...] = ()
     bank: int = 0
     shown: str = ""
+
+    @property
+    def column(self) -> str:
+        return ", ".join(self.columns)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.programs.code import FLOAT, GT_F, INT, LOAD_F, LOAD_I, LT_I, Code
+from presage.functions.aggregates import aggregates
 from presage.operators.match.kernel.match import MatchKernel
 from presage.operators.match.kernel.spec import (
     ACCEPT,
@@ -33,7 +34,6 @@ HERE = Place(current=True)
 NEARBY = Condition(nearby=0, places=(HERE, Place(current=True, moved=-1)))
 BOUND = Condition(bound=1, places=(HERE, Place(labels=(0,), first=True)), folds=(Fold("sum", (1,), ("n",)),))
 MEASURES = (Measure("first", place=Place(first=True), column="x"), Measure("number", match_number=True))
-FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev", "median", "first", "last", "array_agg", "any_value")
 PAIRS = ("max_by", "min_by")
 REPEATED = Automaton(("A",), (0,), (False,), (Edge(0),), ((Edge(0), Edge(ACCEPT)),))  # A+
 
@@ -75,7 +75,8 @@ def warm_searches() -> None:
 
 def warm_measures() -> None:
     """Every aggregate over integers, doubles and texts, running and final."""
-    folds = [Fold(f, None, (c,), final=final) for f in FUNCTIONS for c in ("n", "x") for final in (False, True)]
+    functions = (*(each.name for each in aggregates()), "array_agg", "any_value")
+    folds = [Fold(f, None, (c,), final=final) for f in functions for c in ("n", "x") for final in (False, True)]
     folds += [Fold(f, (0,), ("s",)) for f in ("count", "min", "max", "first", "last", "array_agg", "any_value")]
     folds += [Fold(f, None, ("x",), ("n",)) for f in PAIRS]
     folds += [Fold(f, None, ("n",), distinct=True) for f in ("count", "sum", "avg", "array_agg")]

@@ -26,7 +26,7 @@ from presage.operators.sequence.kernel.hidden_markov.particles import particle_s
 from presage.operators.sequence.kernel.hidden_markov.path import path_steps
 from presage.operators.sequence.kernel.hidden_markov.readings import Readings, readings_of
 from presage.operators.sequence.kernel.hidden_markov.smooth import smooth_steps
-from presage.operators.sequence.kernel.hidden_markov.spec import NEVER, PROBABILITY, TIME, Columns, HiddenMarkov
+from presage.operators.sequence.kernel.hidden_markov.spec import NOT_FORGOTTEN, PROBABILITY, TIME, Columns, HiddenMarkov
 from presage.operators.sequence.kernel.hidden_markov.steps import NONE, Steps, step_times, steps_of
 
 MOST_CELLS = 1 << 28  # steps of one key times states: 2 GB for each of the two matrices of SMOOTH
@@ -159,7 +159,7 @@ def tables_of(model: Model) -> HiddenMarkov:
     else:
         mean, variance = np.array(emission.mean), np.array(emission.variance)
     initial = np.array(model.initial, np.float64)
-    step, forget = model.step or 0, NEVER if model.forget is None else model.forget
+    step, forget = model.step or 0, NOT_FORGOTTEN if model.forget is None else model.forget
     return HiddenMarkov(
         model.states, initial, offsets, targets, weights, symbols, table, absent, mean, variance, step, forget
     )

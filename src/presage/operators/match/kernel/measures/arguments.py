@@ -5,7 +5,6 @@ Values are not copied until the result is known: overlapping matches share them,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -30,49 +29,53 @@ class Columns:
         return self._arrays[name]
 
 
-@dataclass(frozen=True)
-class Argument:
-    """Counted row i has the value `array[at[i]]`."""
+class Argument(Values):
+    """Counted row i has the value `source[at[i]]`."""
 
-    array: pa.Array
-    at: Ints
-
-    def kept(self, keep: Bools) -> Argument:
-        return Argument(self.array, self.at[keep])
+    def __init__(self, source: pa.Array, at: Ints) -> None:
+        self.source, self.at = source, at
 
     @cached_property
-    def valid(self) -> Bools | None:
-        """Which values are not null; None if all are."""
-        valid = Values(self.array).valid
-        return None if valid is None else valid[self.at]
+    def array(self) -> pa.Array:  # made on demand
+        return take(self.source, self.at)
+
+    def kept(self, keep: Bools) -> Argument:
+        return Argument(self.source, self.at[keep])
 
     @property
     def is_integral(self) -> bool:
-        return Values(self.array).is_integral
+        return Values(self.source).is_integral
 
+    @cached_property
+    def valid(self) -> Bools | None:
+        valid = Values(self.source).valid
+        return None if valid is None else valid[self.at]
+
+    @cached_property
     def floats(self) -> Floats:
-        return Values(self.array).floats[self.at]
+        return Values(self.source).floats[self.at]
 
+    @cached_property
     def halves(self) -> tuple[Ints, Ints]:
-        high, low = Values(self.array).halves
+        high, low = Values(self.source).halves
         return high[self.at], low[self.at]
 
     def codes(self) -> tuple[Ints, int]:
         """Equal values have equal codes; how many codes there are."""
-        codes, count = equality_codes([pa.chunked_array([self.array])], len(self.array))
+        codes, count = equality_codes([pa.chunked_array([self.source])], len(self.source))
         return codes[self.at], count
 
     def keys(self, what: str) -> Ints:
         """Integers that compare as the values do; undefined for nulls."""
-        return keys_of(self.array, what).keys[self.at]
+        return keys_of(self.source, what).keys[self.at]
 
     def picked(self, nth: Ints, present: Bools) -> pa.Array:
         """The value of the nth counted row; null where not `present`."""
         if present.all():
-            return take(self.array, self.at[nth])
+            return take(self.source, self.at[nth])
         places = np.zeros(nth.size, np.int64)
         places[present] = self.at[nth[present]]
-        return self.array.take(pa.array(places, mask=~present))
+        return self.source.take(pa.array(places, mask=~present))
 
 
 def argument_of(columns: Columns, names: tuple[str, ...], which: Ints, rows: Ints) -> Argument:

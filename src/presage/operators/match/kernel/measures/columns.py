@@ -65,9 +65,7 @@ class _Gathering:
                 values = self._argument(fold, fold.columns, line, views.row)
             by = self._argument(fold, fold.by, line, views.row) if fold.by else None
             result = fold_values(fold, values, by, Stretches(views.match, begin, end))
-        if fold.function != "count":
-            return result
-        # A count over no rows is 0, but null for an unmatched row.
+        # An unmatched row has no value, where one over no rows may be 0.
         unmatched = self._views.match < 0
         return pc.if_else(pa.array(unmatched), None, result) if unmatched.any() else result
 

@@ -1,8 +1,9 @@
 """Aggregates over the counted rows of matches: one value for each output row.
 
 The counted rows form a line, match after match; each output row sees a stretch of it that begins with its match. So
-each aggregate is the value of a running loop at the stretch's last row, for RUNNING and FINAL alike. Only first, last,
-array_agg, max_by and min_by count nulls as values; an aggregate over no value is null (count: 0).
+each aggregate is the value of a running loop at the stretch's last row, for RUNNING and FINAL alike. The meaning of
+each is in `presage.functions.aggregates`, except of those that MATCH_RECOGNIZE alone has: array_agg, any_value, max_by
+and min_by.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from presage.arrays.columns import ELEMENT, HIGH_BITS, LOW_MASK, MOST_LISTED, take, with_nulls
-from presage.arrays.jit import Bools, Ints
+from presage.arrays.columns import ELEMENT, MOST_LISTED, Values, take
+from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import error
+from presage.functions.aggregates import COUNTS_ONCE, aggregate_named
 from presage.operators.match.kernel.measures.arguments import Argument
 from presage.operators.match.kernel.measures.running import (
     first_in_match,
@@ -23,15 +25,8 @@ from presage.operators.match.kernel.measures.running import (
     running_middle,
     running_squares,
     running_sum,
-    running_total,
 )
 from presage.operators.match.kernel.spec import Fold
-
-NUMERIC = ("sum", "avg", "stddev", "median")
-KEEP_NULLS = ("first", "last", "array_agg", "max_by", "min_by")
-# DISTINCT does not change the others.
-DISTINCT = ("count", "array_agg", *NUMERIC)
-MOST_HIGH = 1 << 31  # a LONG is high * 2**32 + low with high in [-2**31, 2**31)
 
 
 @dataclass(frozen=True)
@@ -64,110 +59,119 @@ class Stretches:
 
 def fold_values(fold: Fold, values: Argument, by: Argument | None, seen: Stretches) -> pa.Array:
     """The column of an aggregate; `by` is what max_by and min_by compare."""
-    function = fold.function
-    if function in NUMERIC:
-        values = _numbers(function, values)
+    engine = RunningEngine(seen)
     if by is not None:
-        return _picked_by(function, values, by, seen)
-    if function not in KEEP_NULLS and values.valid is not None:
-        seen, values = seen.kept(values.valid), values.kept(values.valid)
-    if fold.distinct and function in DISTINCT:
-        once = first_in_match(seen.match, *values.codes())
-        seen, values = seen.kept(once), values.kept(once)
-    if function == "count":
-        return pa.array(seen.count)
-    if function in ("first", "any_value"):
-        return values.picked(seen.begin, seen.present)
-    if function == "last":
-        return values.picked(seen.end - 1, seen.present)
-    if function in ("min", "max"):
-        return values.picked(_least(seen, values.keys(function), function == "max"), seen.present)
-    if function == "array_agg":
-        return _lists(values, seen)
-    if function == "median":
-        return _median(values, seen)
-    if function == "stddev":
-        # Of a sample: null below two values; NaN if one of them is not finite.
-        squares = seen.at_end(running_squares(seen.match, values.floats()))
-        return with_nulls(np.sqrt(squares / np.maximum(seen.count - 1, 1)), seen.count > 1)
-    if function in ("sum", "avg"):
-        return _sum_or_avg(fold, values, seen)
-    raise error("INTERNAL", what=f"the kernels have no aggregate {function}")
+        return engine.picked_by(values, by, fold.function, fold.function == "max_by")
+    if fold.function == "any_value":
+        engine, values = engine.present(values)
+        return engine.first("", values)
+    if fold.function == "array_agg":
+        engine, values = engine.distinct("", values) if fold.distinct else (engine, values)
+        return engine.lists(values)
+    function = aggregate_named(fold.function)
+    if function.numeric:
+        values = _numbers(fold.function, values)
+    if fold.distinct and function.distinct == COUNTS_ONCE:
+        engine, values = engine.distinct("", values)
+    return function.evaluate(fold, "", values, engine)
 
 
 def _numbers(function: str, values: Argument) -> Argument:
-    kind = values.array.type
+    kind = values.source.type
     if pa.types.is_null(kind):
-        return Argument(values.array.cast(pa.float64()), values.at)
+        return Argument(values.source.cast(pa.float64()), values.at)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise error("UNSUPPORTED", what=function, where=f"over values of type {kind}", fix="give it numbers")
     return values
 
 
-def _picked_by(function: str, values: Argument, by: Argument, seen: Stretches) -> pa.Array:
-    if by.valid is not None:
-        seen, values, by = seen.kept(by.valid), values.kept(by.valid), by.kept(by.valid)
-    return values.picked(_least(seen, by.keys(function), function == "max_by"), seen.present)
+@dataclass(frozen=True)
+class RunningEngine:
+    """The engine of aggregates over matches (`presage.arrays.aggregate_engine`); it has no accumulators to name."""
 
+    seen: Stretches
 
-def _least(seen: Stretches, keys: Ints, greatest: bool) -> Ints:
-    """The greatest key has the least complement; a complement cannot overflow as a negation can."""
-    nth: Ints = seen.at_end(running_least(seen.match, ~keys if greatest else keys))
-    return nth
+    def count(self, name: str, valid: Bools | None) -> Ints:
+        return self.seen.count if valid is None else self.seen.kept(valid).count
 
+    def total(self, name: str, values: Ints) -> Ints:
+        before = np.zeros(values.size + 1, np.int64)
+        np.cumsum(values, out=before[1:])
+        return before[self.seen.end] - before[self.seen.begin]
 
-def _sum_or_avg(fold: Fold, values: Argument, seen: Stretches) -> pa.Array:
-    mean = fold.function == "avg"
-    count = np.maximum(seen.count, 1)
-    if not values.is_integral:
-        total = seen.at_end(running_sum(seen.match, values.floats()))
-        return with_nulls(total / count if mean else total, seen.present)
-    highs, lows = running_total(seen.match, *values.halves())
-    high, low = seen.at_end(highs), seen.at_end(lows)
-    high, low = high + (low >> HIGH_BITS), low & LOW_MASK
-    if mean:
-        return with_nulls((high * float(1 << HIGH_BITS) + low) / count, seen.present)
-    counted = high[seen.present]
-    if counted.size and (counted.max() >= MOST_HIGH or counted.min() < -MOST_HIGH):
-        shown = fold.shown or ", ".join(fold.columns)
-        raise error(
-            "ARITHMETIC_OVERFLOW",
-            what=f"sum({shown})",
-            type="LONG",
-            fix=f"add up doubles: sum(CAST({shown} AS DOUBLE))",
+    def sum(self, name: str, values: Floats) -> Floats:
+        return self.seen.at_end(running_sum(self.seen.match, values))
+
+    def spread(self, name: str, values: Values) -> tuple[Ints, Floats]:
+        engine, present = self.present(values)
+        return engine.seen.count, engine.seen.at_end(running_squares(engine.seen.match, present.floats))
+
+    def extreme(self, name: str, values: Values, greatest: bool) -> pa.Array:
+        engine, present = self.present(values)
+        return engine.picked_by(present, present, "max" if greatest else "min", greatest)
+
+    def picked_by(self, values: Argument, by: Argument, what: str, greatest: bool) -> pa.Array:
+        """The value where `by` is greatest or least."""
+        seen = self.seen
+        if by.valid is not None:
+            seen, values, by = seen.kept(by.valid), values.kept(by.valid), by.kept(by.valid)
+        keys = by.keys(what)
+        # The greatest key has the least complement; a complement cannot overflow as a negation can.
+        nth = seen.at_end(running_least(seen.match, ~keys if greatest else keys))
+        return values.picked(nth, seen.present)
+
+    def first(self, name: str, values: Values) -> pa.Array:
+        return _argument(values).picked(self.seen.begin, self.seen.present)
+
+    def last(self, name: str, values: Values) -> pa.Array:
+        return _argument(values).picked(self.seen.end - 1, self.seen.present)
+
+    def middle(self, values: Values) -> tuple[Floats, Floats, Bools]:
+        engine, present = self.present(values)
+        seen, floats = engine.seen, present.floats
+        # NaN is sorted last, as the greatest number.
+        by_rank = np.lexsort((floats, seen.match))
+        sizes = np.bincount(seen.match)
+        starts = (np.cumsum(sizes) - sizes)[seen.match]
+        rank = np.empty(floats.size, np.int64)
+        rank[by_rank] = np.arange(floats.size)
+        ranked = floats[by_rank]
+        lows, highs = running_middle(seen.match, rank - starts, sizes[seen.match])
+        low, high = seen.at_end(ranked[lows + starts]), seen.at_end(ranked[highs + starts])
+        return low + 0.0, high + 0.0, seen.present
+
+    def lists(self, values: Values) -> pa.Array:
+        """A list for each stretch, in order; null where it is empty."""
+        seen, items = self.seen, _argument(values)
+        offsets = np.zeros(seen.end.size + 1, np.int64)
+        np.cumsum(seen.count, out=offsets[1:])
+        if offsets[-1] > MOST_LISTED:
+            raise error(
+                "LIMIT",
+                what="the lists that array_agg(...) makes in one step",
+                limit_name="values in lists",
+                limit=MOST_LISTED,
+                fix="bound the matches with WITHIN, or use FINAL or ONE ROW PER MATCH",
+            )
+        rows = listed(seen.begin, seen.end, items.at, int(offsets[-1]))
+        kind = pa.list_(pa.field(ELEMENT, items.source.type))
+        nulls = None if seen.present.all() else pa.array(~seen.present)
+        return pa.ListArray.from_arrays(
+            pa.array(offsets.astype(np.int32)), take(items.source, rows), type=kind, mask=nulls
         )
-    return with_nulls((high << HIGH_BITS) + low, seen.present)
+
+    def distinct(self, name: str, values: Values) -> tuple[RunningEngine, Argument]:
+        argument = _argument(values)
+        return self._kept(argument, first_in_match(self.seen.match, *argument.codes()))
+
+    def present(self, values: Values) -> tuple[RunningEngine, Argument]:
+        """Without the rows whose value is null."""
+        argument = _argument(values)
+        return (self, argument) if values.valid is None else self._kept(argument, values.valid)
+
+    def _kept(self, values: Argument, keep: Bools) -> tuple[RunningEngine, Argument]:
+        return RunningEngine(self.seen.kept(keep)), values.kept(keep)
 
 
-def _median(values: Argument, seen: Stretches) -> pa.Array:
-    floats = values.floats()
-    # NaN is sorted last, as the greatest number.
-    by_rank = np.lexsort((floats, seen.match))
-    sizes = np.bincount(seen.match)
-    starts = (np.cumsum(sizes) - sizes)[seen.match]
-    rank = np.empty(floats.size, np.int64)
-    rank[by_rank] = np.arange(floats.size)
-    ranked = floats[by_rank]
-    lows, highs = running_middle(seen.match, rank - starts, sizes[seen.match])
-    low, high = seen.at_end(ranked[lows + starts]), seen.at_end(ranked[highs + starts])
-    with np.errstate(invalid="ignore"):  # half of infinity and half of minus infinity: NaN, as in Spark
-        between = 0.5 * low + 0.5 * high
-    return with_nulls(np.where(low == high, low, between) + 0.0, seen.present)
-
-
-def _lists(values: Argument, seen: Stretches) -> pa.Array:
-    """A list for each stretch, in order; null where it is empty."""
-    offsets = np.zeros(seen.end.size + 1, np.int64)
-    np.cumsum(seen.count, out=offsets[1:])
-    if offsets[-1] > MOST_LISTED:
-        raise error(
-            "LIMIT",
-            what="the lists that array_agg(...) makes in one step",
-            limit_name="values in lists",
-            limit=MOST_LISTED,
-            fix="bound the matches with WITHIN, or use FINAL or ONE ROW PER MATCH",
-        )
-    rows = listed(seen.begin, seen.end, values.at, int(offsets[-1]))
-    kind = pa.list_(pa.field(ELEMENT, values.array.type))
-    nulls = None if seen.present.all() else pa.array(~seen.present)
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), take(values.array, rows), type=kind, mask=nulls)
+def _argument(values: Values) -> Argument:
+    return values if isinstance(values, Argument) else Argument(values.array, np.arange(len(values.array)))

@@ -13,24 +13,6 @@ from presage.arrays.jit import Bools, Floats, Ints, compiled
 
 
 @compiled
-def running_total(match: Ints, high: Ints, low: Ints) -> tuple[Ints, Ints]:
-    """Sums of the halves of integers, which cannot overflow."""
-    highs = np.empty(match.size, np.int64)
-    lows = np.empty(match.size, np.int64)
-    h = np.int64(0)
-    w = np.int64(0)
-    for i in range(match.size):
-        if i == 0 or match[i] != match[i - 1]:
-            h = np.int64(0)
-            w = np.int64(0)
-        h += high[i]
-        w += low[i]
-        highs[i] = h
-        lows[i] = w
-    return highs, lows
-
-
-@compiled
 def running_sum(match: Ints, values: Floats) -> Floats:
     out = np.empty(match.size, np.float64)
     total = 0.0

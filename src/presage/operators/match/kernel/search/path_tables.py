@@ -16,10 +16,9 @@ import pyarrow as pa
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.programs.code import FLOAT, INT, TEXT, Code
 from presage.errors import error
-from presage.operators.match.kernel.spec import Condition, Fold, MatchTables, Place
+from presage.operators.match.kernel.spec import SEARCHED, Condition, Fold, MatchTables, Place
 
-COUNT, SUM, AVG, MIN, MAX, STDDEV, FIRST, LAST, ANY, MAX_BY, MIN_BY = range(11)
-FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev", "first", "last", "any_value", "max_by", "min_by")
+COUNT, SUM, AVG, MIN, MAX, STDDEV, FIRST, LAST, ANY, MAX_BY, MIN_BY = range(len(SEARCHED))
 
 P_SET, P_FIRST, P_OFFSET, P_MOVED = range(4)  # columns of `places`
 ANY_ROW, CURRENT = -1, -2  # P_SET of a place among all rows of the match, and of the current row
@@ -58,7 +57,7 @@ def all_folds(conditions: Sequence[Condition]) -> tuple[Fold, ...]:
 
 def check_folds(spec: MatchTables) -> None:
     for fold in all_folds(spec.conditions):
-        if fold.function not in FUNCTIONS or fold.distinct:
+        if fold.function not in SEARCHED or fold.distinct:
             shown = fold.shown or f"{fold.function}({'DISTINCT ' if fold.distinct else ''}…)"
             raise error("UNSUPPORTED", what=shown, where="in DEFINE", fix="use it in MEASURES")
     if spec.skip.kind == "to_current" and any(c.match_number for c in spec.conditions):
@@ -132,7 +131,7 @@ class PathTables:
             classified_begin,
             np.array([c.match_number for c in conditions] or [False], np.bool_),
             member,
-            np.array([FUNCTIONS.index(fold.function) for fold in self._folds], np.int64),
+            np.array([SEARCHED.index(fold.function) for fold in self._folds], np.int64),
             np.array(among, np.int64),
             np.array([fold.program for fold in self._folds], np.int64),
             program_begin,

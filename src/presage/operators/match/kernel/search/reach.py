@@ -20,10 +20,10 @@ from presage.operators.match.kernel.search.tables import (
     HOLDS,
     LOOKS,
     MATCH,
-    NEVER,
     OVER,
     TIMED,
     TIMEOUT,
+    UNBOUNDED,
     UNMATCHED,
     Edges,
     Partitions,
@@ -335,7 +335,7 @@ def search_reach(search: ReachSearch, size: int) -> tuple[Ints, Ints, Ints, Ints
     plain = leaves_no_trace(search)
     for g in range(len(ahead)):
         start, end, rows = ahead[g], parts.end[g], size
-        early, apart, moment = start, start, Moment(start, -NEVER)
+        early, apart, moment = start, start, Moment(start, -UNBOUNDED)
         while start < end:
             high = min(end, start + rows)
             block = Block(start, high, high == end, rules.ended and high == end)

@@ -19,7 +19,7 @@ from presage.operators.match.kernel.spec import ACCEPT, Automaton, MatchTables
 F_PARTITION, F_KIND, F_START, F_LENGTH, F_OFFSET, F_ROW, F_TIME = range(7)
 MATCH, TIMEOUT, UNMATCHED = 0, 1, 2  # F_KIND
 TIMED = -1
-NEVER = 1 << 61  # longer than any period, and as -NEVER before any event: both can be added to a time
+UNBOUNDED = 1 << 61  # longer than any period, and as -UNBOUNDED before any event: both can be added to a time
 OVER = 1 << 62
 
 PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST, TO_CURRENT = range(5)
@@ -115,9 +115,9 @@ def rules_of(spec: MatchTables, watermark: int, ended: bool) -> Rules:
     return Rules(
         watermark,
         ended,
-        NEVER if spec.within is None else spec.within,
+        UNBOUNDED if spec.within is None else spec.within,
         spec.within_months,
-        NEVER if spec.gap is None else spec.gap,
+        UNBOUNDED if spec.gap is None else spec.gap,
         spec.gap_months,
         spec.within is not None or spec.gap is not None,
         spec.by_time,

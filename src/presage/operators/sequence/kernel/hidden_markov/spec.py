@@ -19,7 +19,7 @@ from presage.arrays.jit import Floats, Ints
 TIME, SEQ, ORDINAL = "_t", "_seq", "_ord"
 PROBABILITY = "probability"
 TIMER = -1  # SEQ of the rows of a step without readings
-NEVER = -1  # `forget` of a model whose keys are never forgotten
+NOT_FORGOTTEN = -1  # `forget` of a model whose keys are never forgotten
 
 # Share of transitions above 0 from which on the vectorized dense loop is faster.
 DENSE_FROM = 0.2
@@ -46,7 +46,7 @@ class HiddenMarkov:
     mean: Floats
     variance: Floats
     step: int = 0
-    forget: int = NEVER
+    forget: int = NOT_FORGOTTEN
 
     @property
     def size(self) -> int:

@@ -1,8 +1,8 @@
-"""Writes the home that `test_live_kept.py` opens: streams, statements in every state, states, rows, and work left over.
+"""Writes the home that `test_stored_homes.py` opens: streams, statements in every state, states, rows, unfinished work.
 
-A home of an earlier version is kept as it was written; run this only to add one for a new version, under a new name:
-`PYTHONPATH=src:tests python -m recovery.keep_home /srv/plant/NAME`, and move it to `kept`. Its Delta tables name the
-folder in entries with checksums, so it is written where the path says nothing about a machine.
+A home of an earlier version stays as it was written; run this only to add one for a new version, under a new name:
+`PYTHONPATH=src:tests python -m recovery.store_home /srv/plant/NAME`, and move it to `stored_homes`. Its Delta
+tables name the folder in entries with checksums, so it is written where the path says nothing about a machine.
 
 `format-1` and `format-1-closed` have no checksums; the second was closed, and has a head instead of records.
 `capabilities-1` has states of every capability, under the names that kernels had in that release.
@@ -27,12 +27,12 @@ from recovery.ticks import (
     ticks,
 )
 
-KEPT = Path(__file__).parent / "kept"
+STORED = Path(__file__).parent / "stored_homes"
 JOB = {"rows_per_batch": 8, "shards": 2}
 
 
 def begin(home: Living) -> None:
-    """The life of the home up to the moment in which it was kept: much is done, and something has just come."""
+    """The life of the home up to the moment in which it was copied: much is done, and something has just come."""
     home.declare(STREAMS)
     home.load("Tick", ticks(0, 6), "t0")
     home.load("Quote", quotes(0, 5), "q0")
@@ -54,7 +54,7 @@ def go_on(home: Living) -> None:
 
 
 def begin_capabilities(home: Living) -> None:
-    """As `begin`, of the other kind of home: every capability has a state when it is kept."""
+    """As `begin`, of the other kind of home: every capability has a state when it is copied."""
     home.declare(STREAMS + UNCERTAIN_STREAMS)
     for name, text in CAPABILITIES.items():
         home.deploy(text, name)
@@ -72,7 +72,7 @@ def _load_all(home: Living, first: int) -> None:
         home.load(stream, rows(first, 6), f"{stream}{first}")
 
 
-def keep(folder: Path, closed: bool) -> None:
+def store(folder: Path, closed: bool) -> None:
     if "capabilities" in folder.name:
         home = recalling_home(folder, **JOB)
         begin_capabilities(home)
@@ -86,4 +86,4 @@ def keep(folder: Path, closed: bool) -> None:
 
 
 if __name__ == "__main__":
-    keep(Path(sys.argv[1]), closed="closed" in sys.argv[1])
+    store(Path(sys.argv[1]), closed="closed" in sys.argv[1])

@@ -256,7 +256,7 @@ class Life:
             clock,
             clock,
             compiled=self.compiled,
-            recall_commands=said,
+            commands=said,
             histories=lambda node: archive_of(node, world, position),
             read_later=self.later if world.beside else None,
         )

@@ -33,7 +33,7 @@ STREAMS = {
 
 @dataclass(frozen=True)
 class Answers:
-    """`person`, `second` and `probability` of each row, and what asking took."""
+    """`person`, `second` and `probability` of each row, and the seconds that the query took."""
 
     person: np.ndarray
     second: np.ndarray
@@ -41,7 +41,7 @@ class Answers:
     took: float
 
 
-class Asking:
+class QueryEngine:
     """An engine with the streams of the study. Nothing goes on in it but what `ask` drives."""
 
     def __init__(self, home: Path, building: Building, streams: Mapping[str, pa.Table], seconds: int) -> None:
@@ -73,7 +73,7 @@ class Asking:
         person = rows["p"].to_numpy(zero_copy_only=False) if "p" in rows.column_names else np.full(len(second), "")
         return Answers(person, second, rows["probability"].to_numpy(), took)
 
-    def __enter__(self) -> Asking:
+    def __enter__(self) -> QueryEngine:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""A standing query over predicted streams: at any moment it has told the first of the rows that the query gives of what
+"""A deployed query over predicted streams: at any moment it has told the first of the rows that the query gives of what
 has arrived, and in the end all of them, however late updates are, however the input is cut, and through restarts."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from presage.live import state_delta as state_changes
 from property.prediction_worlds import QUARTER, periods
-from property.test_foretold import BOUNDS, DELAYS, Told
 from property.test_live_laws import POINTS
 from property.test_predicted_queries import BUFFERS, KEYS, QUERIES, UNBUFFERED
+from property.test_tentative_laws import BOUNDS, DELAYS, TentativeLife
 from reference.predictions import Update
 
 VALUES, RATES, THRESHOLDS = (-1.0, 0.0, 0.5, 1.0, 1.3, 3.0), (0.0, 0.0, 0.5, -0.7, 1.0), (0.0, 0.5, 1.0, 2.0)
@@ -55,7 +55,7 @@ def test_what_has_been_told_are_the_first_rows_of_the_query(
     coming = sorted(world_of(dice), key=lambda update: update.at + dice.choice(DELAYS) * QUARTER)
     more = errors if name in UNBUFFERED else buffer + errors
     with tempfile.TemporaryDirectory() as folder, patch.object(state_changes, "ROWS_WORTH_A_LOOK", 1):
-        life = Told(
+        life = TentativeLife(
             Path(folder),
             QUERIES[name],
             bound,

@@ -1,4 +1,4 @@
-"""A home with streams of every room, and a question of each: what a cluster must answer as one process does."""
+"""A home with streams for every capability, and a query of each: a cluster must answer as one process does."""
 
 from __future__ import annotations
 

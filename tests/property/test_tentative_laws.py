@@ -1,4 +1,4 @@
-"""A standing SELECT TENTATIVE: at any moment what was told and not taken back is what the query without TENTATIVE makes
+"""A deployed SELECT TENTATIVE: at any moment what was told and not taken back is what the query without TENTATIVE makes
 of all that has arrived by then, however late, however the input is cut, and through restarts."""
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def net(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
     return +found
 
 
-class Told:
+class TentativeLife:
     """A home with one statement, tentative unless said otherwise, and the query that it is compared with."""
 
     def __init__(
@@ -111,14 +111,14 @@ class Told:
 
     def maintain(self) -> None:
         types = list(self.home.catalog.types.values())
-        self.home.log.maintenance.run(types, self.home.standing.in_use(), SHAPE, grace=0)
+        self.home.log.maintenance.run(types, self.home.deployments.in_use(), SHAPE, grace=0)
 
     def settle(self) -> None:
         self.home.log.append_watermark("G", last_time(self.arrived, self.period) + SECOND)
         self.home.drain()
 
     def rows(self) -> list[dict[str, Any]]:
-        assert not self.home.standing["told"].status.last_error
+        assert not self.home.deployments["told"].status.last_error
         return self.home.rows("told")
 
     def expected(self) -> Counter[tuple[str, ...]]:
@@ -151,7 +151,7 @@ def test_what_has_arrived_is_told_at_once(
     coming = sorted(several, key=lambda update: update.at + dice.choice(DELAYS) * QUARTER)
     more = "" if name in UNBUFFERED else buffer
     with tempfile.TemporaryDirectory() as folder, patch.object(state_changes, "ROWS_WORTH_A_LOOK", 1):
-        life = Told(Path(folder), TEXTS[name], bound, period, more, shards=shards)
+        life = TentativeLife(Path(folder), TEXTS[name], bound, period, more, shards=shards)
         while coming:
             count = dice.randint(1, 3)
             life.load(coming[:count], dice.choice(POINTS) if dice.random() < 0.2 else "never")
@@ -176,7 +176,7 @@ def test_where_more_lies_ahead_than_a_batch_holds_the_end_is_the_same(
     dice = Random(seed)
     coming = sorted(several, key=lambda update: update.at + dice.choice(DELAYS) * QUARTER)
     with tempfile.TemporaryDirectory() as folder:
-        life = Told(Path(folder), TEXTS[name], bound, period, "", rows_per_batch=dice.choice([2, 3]))
+        life = TentativeLife(Path(folder), TEXTS[name], bound, period, "", rows_per_batch=dice.choice([2, 3]))
         while coming:
             count = dice.randint(1, 5)
             life.load(coming[:count])

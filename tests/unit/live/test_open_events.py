@@ -1,19 +1,20 @@
-"""Standing statements that recall: streams that they fill, what users see and say of open events, and the pace."""
+"""Deployed statements that recall: streams that they fill, what users see and say of open events, and the pace."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from presage.errors import PresageError
+from presage.execute_statement import command_event, show_open_events
 from presage.lang import parse_statement
 from presage.lang.recall_syntax import RecallCommand
 from presage.live.deployment import show_statements
-from presage.live.recall_commands import execute_recall_command, show_recalls
+from presage.live.trigger import Trigger
 from presage.model.time import format_timestamp, to_micros
 from presage.operators.recall import spark_history as recall_spark
 from recovery.living import Living
@@ -34,6 +35,13 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 1_700_000_000 * SECOND
+
+
+def eventually(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -66,11 +74,11 @@ def load(home: Living, *overloads: tuple[int, str], traffic: int = 12) -> None:
 def said(home: Living, text: str) -> None:
     command = parse_statement(text)
     assert isinstance(command, RecallCommand)
-    execute_recall_command(home.standing.job, command)
+    command_event(home.deployments.job, command)
 
 
 def shown(home: Living) -> dict[str, dict[str, Any]]:
-    names, rows = show_recalls(home.standing.job)
+    names, rows = show_open_events(home.deployments.job)
     found = [dict(zip(names, row, strict=True)) for row in rows]
     return {row["event_id"]: row for row in found}
 
@@ -92,7 +100,7 @@ def test_a_paused_event_holds_back_the_stream_and_those_who_read_it(home: Living
     home.drain()
     assert told(home) == [("a", 12)]
     assert [row["sid"] for row in home.rows("reader")] == ["a"], "'c' is later than 'b', which is open"
-    assert home.standing.job.caught_up(home.standing["reader"]._number, home.log.point.arrivals)
+    assert home.deployments.job.caught_up(home.deployments["reader"]._number, home.log.point.arrivals)
     said(home, "CANCEL RECALL 'b' OF told")
     home.drain()
     assert told(home) == [("a", 12), ("c", 12)], "only answers over all of history become events"
@@ -120,18 +128,18 @@ def test_a_statement_that_ends_answers_what_is_open_and_its_readers_have_it(home
     assert told(home) == []
     load(home, (130, "c"), traffic=0)
     home.drain()
-    assert home.standing["told"].status.state == "finished"
+    assert home.deployments["told"].status.state == "finished"
     assert told(home) == told(home, "reader") == [("a", 12), ("b", 12)]
 
 
 def test_a_reader_waits_for_answers_and_then_goes_on(home: Living) -> None:
     home.deploy(FILL.format(""), "told")
     home.deploy("SELECT sid, n FROM Told", "reader")
-    number = home.standing["reader"]._number
+    number = home.deployments["reader"]._number
     load(home, (100, "a"))
-    job = home.standing.job
+    job = home.deployments.job
     assert job.advance()
-    assert home.standing["told"].status.recalls_ready == 1
+    assert home.deployments["told"].status.recalls_ready == 1
     assert told(home) == told(home, "reader") == []
     assert not job.caught_up(number, home.log.point.arrivals)
     batches = 0
@@ -171,11 +179,11 @@ def test_open_events_and_their_boundary_survive_a_death(home: Living, tmp_path: 
     home.drain()
     while "b" in shown(home):
         said(home, "CONTINUE RECALL 'b'")
-    before = home.standing["told"].explain()
+    before = home.deployments["told"].explain()
     home.die()
     with recalling_home(tmp_path / "home") as again:
         again.drain()
-        assert again.standing["told"].explain() == before
+        assert again.deployments["told"].explain() == before
         assert "all have been made up to: 2024-01-01T00:01:39.999999Z" in before
         assert told(again, "reader") == []
         while "a" in shown(again):
@@ -190,8 +198,8 @@ def test_lost_states_are_made_again_and_readers_miss_nothing(home: Living, tmp_p
     load(home, (100, "a"), (101, "b"))
     home.drain()
     load(home, (102, "c"), traffic=0)
-    home.standing.job.advance()
-    assert home.standing["told"].status.recalls_ready
+    home.deployments.job.advance()
+    assert home.deployments["told"].status.recalls_ready
     home.die()
     for path in (tmp_path / "home" / "states").iterdir():
         path.unlink()
@@ -206,15 +214,15 @@ def test_a_lost_state_of_revisions_is_told_not_guessed(home: Living, tmp_path: P
     """How many revisions there were depends on when history was read: they cannot be counted off."""
     home.deploy(RECALL.format("", ""), "means")
     load(home, (100, "a"), (101, "b"))
-    home.standing.job.advance()
-    assert home.standing["means"].status.recalls_ready
+    home.deployments.job.advance()
+    assert home.deployments["means"].status.recalls_ready
     home.die()
     for path in (tmp_path / "home" / "states").iterdir():
         path.unlink()
     with recalling_home(tmp_path / "home") as again:
         load(again, (103, "d"), traffic=0)
-        again.standing.job.advance()
-        status = again.standing["means"].status
+        again.deployments.job.advance()
+        status = again.deployments["means"].status
         assert status.state == "failed"
         assert "deploy it again with replace=True" in status.last_error
 
@@ -260,11 +268,11 @@ def test_an_open_pattern_is_no_open_recall(home: Living) -> None:
     home.deploy(text + "RECALL LAST 1 hour ( SELECT count(*) AS n FROM Traffic h ) AS r", "pairs")
     load(home, (100, "a"), (101, "b"), (102, "a"))
     for _ in range(20):
-        if not home.standing.job.advance():
+        if not home.deployments.job.advance():
             break
     else:
         raise AssertionError("the job does not come to an end")
-    status = home.standing["pairs"].status
+    status = home.deployments["pairs"].status
     assert (status.partial_matches, status.recalls_ready, status.recalls_suspended) == (2, 0, 0)
     assert {row["n"] for row in home.rows("pairs") if not row["extrapolated"]} == {12}
 
@@ -275,7 +283,7 @@ def test_an_open_pattern_is_no_open_recall(home: Living) -> None:
 def test_reports_are_spaced_by_the_wall_clock(home: Living, clock: Clock) -> None:
     home.deploy(RECALL.format("", "REPORT EVERY 10 sec"), "means")
     load(home, (100, "a"))
-    while home.standing.job.advance():
+    while home.deployments.job.advance():
         clock.now += 4 * SECOND
     # Six chunks, one each four seconds: the first, those ten seconds after one that was told, and the last.
     chunks = [row["extrapolated"] for row in home.rows("means")]
@@ -298,14 +306,26 @@ def test_an_event_that_nobody_asks_for_is_dropped_although_nothing_arrives(home:
     clock.now += 40 * SECOND
     said(home, "CONTINUE RECALL 'b'")
     clock.now += 15 * SECOND
-    assert not home.standing.job.overdue
-    assert not home.standing.job.advance()
+    assert not home.deployments.job.overdue
+    assert not home.deployments.job.advance()
     assert set(shown(home)) == {"a", "b"}
     clock.now += 10 * SECOND
-    assert home.standing.job.overdue
+    assert home.deployments.job.overdue
     home.drain()
     assert set(shown(home)) == {"b"}, "somebody has asked for it since"
-    assert not home.standing.job.overdue
+    assert not home.deployments.job.overdue
     while shown(home):
         said(home, "CONTINUE RECALL 'b'")
     assert told(home) == [("b", 12)]
+
+
+def test_the_trigger_drops_an_event_when_the_wall_clock_says_so(home: Living, clock: Clock) -> None:
+    running = Trigger(home.log, home.deployments.job)
+    home.deploy(RECALL.format("", "PAUSE EVERY 1 CHUNKS DROP AFTER 1 min"), "means")
+    load(home, (100, "a"))
+    running.ensure_running()
+    eventually(lambda: shown(home).get("a", {}).get("state") == "suspended")
+    clock.now += 61 * SECOND
+    running.wake()
+    eventually(lambda: not shown(home))
+    running.stop()

@@ -89,13 +89,13 @@ def test_an_event_without_a_row_is_told_what_it_lacks(engine: Engine, client: Te
 
 
 def test_the_verdict_is_passes_exactly_where_a_row_was_made(engine: Engine, client: TestClient) -> None:
-    standing = engine.deploy(OFFICES, "offices")
+    deployment = engine.deploy(OFFICES, "offices")
     sensors, rates = ("AF105", "AF106", "AF107", "D1"), (499.0, 500.0, 500.1, 900.0)
     events = [air(s, r, f"09:{i:02}:{j:02}") for i, s in enumerate(sensors) for j, r in enumerate(rates)]
     engine.load("Air", events)
     engine.advance("Air", "2024-03-01T09:30:00Z")
-    standing.drain()
-    made = {f"{row['sensor']} {row['at']:%H:%M:%S}" for row in standing.table().to_pylist()}
+    deployment.drain()
+    made = {f"{row['sensor']} {row['at']:%H:%M:%S}" for row in deployment.table().to_pylist()}
     passing = {event for event, verdict in verdicts(client, "offices").items() if verdict == "passes"}
     assert passing == made != set()
 

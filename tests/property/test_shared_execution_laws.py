@@ -1,5 +1,5 @@
-"""The law of families: statements of one form that step as one have the rows that each would have alone, whatever is
-deployed, stopped, replaced or lost between the batches."""
+"""The law of shared execution: statements of one template that step as one have the rows that each would have alone,
+whatever is deployed, stopped, replaced or lost between the batches."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ ACTIONS = ("load", "load", "load", "load", "advance", "drain", "deploy", "stop",
 
 @dataclass
 class Twins:
-    """Two homes that live through the same: in one of them statements step as families."""
+    """Two homes that live through the same: in one of them statements share execution."""
 
     folder: Path
     dice: Random
@@ -130,7 +130,7 @@ class Twins:
 
     def advance(self) -> None:
         for home in self.homes:
-            home.standing.job.advance()
+            home.deployments.job.advance()
 
     def drain(self) -> None:
         for home in self.homes:
@@ -154,16 +154,16 @@ class Twins:
             home.deploy(text, f"s{self.count}")
 
     def replace(self) -> None:
-        standing = sorted(name for name, d in self.homes[0].standing.items() if d.status.state == "running")
-        if standing:
-            name, text = self.dice.choice(standing), self.text()
+        running = sorted(name for name, d in self.homes[0].deployments.items() if d.status.state == "running")
+        if running:
+            name, text = self.dice.choice(running), self.text()
             for home in self.homes:
                 home.deploy(text, name, replace=True)
 
     def stop(self) -> None:
-        standing = sorted(name for name, d in self.homes[0].standing.items() if d.status.state == "running")
-        if standing:
-            name = self.dice.choice(standing)
+        running = sorted(name for name, d in self.homes[0].deployments.items() if d.status.state == "running")
+        if running:
+            name = self.dice.choice(running)
             for home in self.homes:
                 home.stop(name)
 
@@ -173,9 +173,9 @@ class Twins:
         self.homes = [self.open(i) for i in range(2)]
 
     def found(self, which: int) -> dict[str, Any]:
-        job = self.homes[which].standing.job
+        job = self.homes[which].deployments.job
         found: dict[str, Any] = self.homes[which].found()["statements"]
-        event(f"families: {any(s.shared for s in job.statements.values())}, home {which}")
+        event(f"shared: {any(s.shared for s in job.statements.values())}, home {which}")
         event("failed" if any(s.error for s in job.statements.values()) else "nobody failed")
         return found
 
@@ -191,7 +191,7 @@ def test_statements_that_step_as_one_have_the_rows_of_each_alone(
     seed: int, actions: list[str], shards: int, forms: list[str]
 ) -> None:
     with ExitStack() as stack:
-        # A family that fails steps one by one, with the same rows: that must not hide a mistake of ours.
+        # A shared plan that fails steps one by one, with the same rows: that must not hide a mistake of ours.
         warned = stack.enter_context(patch.object(runner, "tell"))
         for module, name, value in SMALL:
             stack.enter_context(patch.object(module, name, value))
