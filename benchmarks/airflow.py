@@ -68,9 +68,7 @@ def load_minutes(engine: Engine, first: int, last: int, rate: int = RATE) -> int
 
 def without_driver(home: Path, optimize: bool = True) -> Engine:
     """An engine that starts no session: statements go on only when they are drained, or not at all."""
-    engine = Engine(home=home, live=False, optimize=optimize)
-    engine.deployments.drive = None  # type: ignore[attr-defined]
-    return engine
+    return Engine(home=home, live=False, driven=False, optimize=optimize)
 
 
 def leave_alone(home: Path, statements: list[str], before: int, away: int, rate: int = RATE, **how: bool) -> int:

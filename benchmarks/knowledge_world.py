@@ -66,9 +66,7 @@ class World:
 
     def open(self, home: Path) -> Engine:
         """An engine without a session; statements go on when they are drained."""
-        engine = Engine(home=home, roots=[self.folder], live=False)
-        engine.deployments.drive = None  # type: ignore[attr-defined]
-        return engine
+        return Engine(home=home, roots=[self.folder], live=False, driven=False)
 
     def deploy(self, text: str) -> DeployedQuery:
         engine = self.stack.enter_context(self.open(self.home()))

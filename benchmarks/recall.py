@@ -70,9 +70,10 @@ class Trial:
         bound = engine._workspace.bind(statement)
         self.node = recall_of(engine._workspace.optimize(bound).plan)
         scans = [s for h in self.node.histories for s in recall_spark._scans(h)]
-        files = {s.extent: engine._snapshot(s, engine._log.position) for s in scans}
-        self.history = SparkHistory(self.node, engine._contexts.of(files, {}), rows // CHUNKS)
-        self.files = next(iter(files.values()))
+        context = engine._bounded._context_of(self.node.histories)
+        self.history = SparkHistory(self.node, context, rows // CHUNKS)
+        assert context.files is not None
+        self.files = context.files(scans[0])
         self.units = self.history.chunks()
 
     def recall(self, count: int, units: int | None = None) -> None:

@@ -22,10 +22,9 @@ from charts import Panel, Series, Style, draw
 
 import presage
 from presage.columnar.evaluate import Evaluator
-from presage.operators.recall import spark_history as recall_spark
 from presage.operators.recall.nodes import Recall, Similar
 from presage.operators.recall.past_events import Past
-from presage.operators.recall.past_index import Held
+from presage.operators.recall.past_index import PastIndex
 from presage.operators.recall.questions import EVER
 from presage.operators.recall.spark_history import SparkHistory
 from presage.plan.nodes import SEQ, TIME
@@ -65,9 +64,7 @@ class Trial:
         plan = engine._workspace.optimize(bound).plan
         self.node = next(node for node in plan.walk() if isinstance(node, Recall))
         (self.similar,) = (recall for recall in self.node.recalls if isinstance(recall, Similar))
-        scans = [scan for history in self.node.histories for scan in recall_spark._scans(history)]
-        files = {scan.extent: engine._snapshot(scan, engine._log.position) for scan in scans}
-        history = SparkHistory(self.node, engine._contexts.of(files, {}), rows // CHUNKS)
+        history = SparkHistory(self.node, engine._bounded._context_of(self.node.histories), rows // CHUNKS)
         self.archive, self.units = history.past_events(), history.chunks()
         self.horizon = BEGIN + rows * SECOND
         at = pa.array([self.horizon])
@@ -77,7 +74,7 @@ class Trial:
 
     def past(self, back: int) -> Past:
         """What is ready: all that lies after a time, and the new event."""
-        past = Past(self.node, Evaluator({}), Held((self.similar,)))
+        past = Past(self.node, Evaluator({}), PastIndex((self.similar,)))
         past.begin(self.units, self.horizon, self.archive)
         past.extend(self.event, self.horizon, self.archive)
         while not past.complete and past.low > back:

@@ -45,8 +45,7 @@ class QueryEngine:
     """An engine with the streams of the study. Nothing goes on in it but what `ask` drives."""
 
     def __init__(self, home: Path, building: Building, streams: Mapping[str, pa.Table], seconds: int) -> None:
-        self.engine = presage.Engine(home=home, live=False)
-        self.engine.deployments.drive = None  # type: ignore[attr-defined]
+        self.engine = presage.Engine(home=home, live=False, driven=False)
         rooms = ", ".join(f"('{room}')" for room in building.of_kind("coffee"))
         self.engine.execute(f"CREATE RELATION CoffeeRoom (location STRING) VALUES {rooms}")
         self.end = BEGIN + seconds * SECOND

@@ -7,6 +7,8 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,21 @@ def test_reading_and_checking_a_query_loads_no_data_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "src", capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+OUTSIDE = sorted(path for folder in ("benchmarks", "examples", "scripts") for path in (ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_programs_outside_of_the_package_import_of_it_exists(path: Path) -> None:
+    imported = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom))
+    ours = [(node.module, alias.name) for node in imported for alias in node.names if _is_ours(node.module)]
+    assert [(module, name) for module, name in ours if not _has(str(module), name)] == []
+
+
+def _is_ours(module: str | None) -> bool:
+    return module is not None and module.split(".")[0] == "presage"
+
+
+def _has(module: str, name: str) -> bool:
+    return hasattr(import_module(module), name) or find_spec(f"{module}.{name}") is not None
