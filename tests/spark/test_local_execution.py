@@ -23,7 +23,7 @@ LOCAL = [
     f"SELECT sym, top, k FROM Tick MATCH_RECOGNIZE (PARTITION BY sym MEASURES A.price AS top, count(*) AS k {FALL})",
     # Expressions and a condition above the kernel, conditions below it; the key is compared, too.
     f"""SELECT upper(sym) AS s, top - low AS fall, k * 2 AS double FROM Tick MATCH_RECOGNIZE (PARTITION BY sym
-        MEASURES FIRST(price) AS top, LAST(B.price) AS low, count(B.*) AS k {FALL}) WLOCAL k > 1""",
+        MEASURES FIRST(price) AS top, LAST(B.price) AS low, count(B.*) AS k {FALL}) WHERE k > 1""",
     f"""SELECT * FROM Tick(n > 3) MATCH_RECOGNIZE (PARTITION BY sym ALL ROWS PER MATCH
         MEASURES CLASSIFIER() AS c, MATCH_NUMBER() AS m, A.sym AS own {FALL} AND B.sym <> 's4')""",
     f"SELECT sym, low FROM Tick(Named(sym)) MATCH_RECOGNIZE (PARTITION BY sym MEASURES LAST(price) AS low {FALL})",

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from presage.errors import error
 from presage.execution.spark.positions import SOURCE, register
@@ -55,15 +56,20 @@ def run_each(spark: SparkSession, count: int, work: Callable[[int], None]) -> No
     raise error("JOB_FAILED", what=f"its streaming query ended early, {ATTEMPTS} times ({reason})") from why
 
 
+def start_numbers(spark: SparkSession, count: int, step: Callable[[int], None], checkpoint: str) -> StreamingQuery:
+    """A query that calls `step` with 1, 2, … count, each in a micro-batch of its own."""
+    register(spark)
+    numbers = spark.readStream.format(SOURCE).option("count", str(count)).load()
+    writer = numbers.writeStream.foreachBatch(lambda frame, number: step(number + 1))
+    return writer.option("checkpointLocation", checkpoint).start()
+
+
 def _run_until(
     spark: SparkSession, count: int, step: Callable[[int], None], finished: threading.Event
 ) -> Exception | None:
     """Run a query over 1, 2, … count until it is finished or ends; its exception."""
-    register(spark)
-    numbers = spark.readStream.format(SOURCE).option("count", str(count)).load()
     with tempfile.TemporaryDirectory(prefix="presage-steps-") as folder:
-        writer = numbers.writeStream.foreachBatch(lambda frame, number: step(number + 1))
-        query = writer.option("checkpointLocation", folder).start()
+        query = start_numbers(spark, count, step, folder)
         try:
             while not finished.wait(0.1):
                 if not query.isActive:
