@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from presage.engine import Engine
     from presage.errors import PresageError
-    from presage.execution.spark.result import Result
+    from presage.execution.result import Result
     from presage.frames import match_recognize
     from presage.live.deployment import Deployment
     from presage.storage import LoadReport, SourceOffsets
@@ -31,7 +31,7 @@ _HOMES = {
     "Engine": "presage.engine",
     "LoadReport": "presage.storage",
     "PresageError": "presage.errors",
-    "Result": "presage.execution.spark.result",
+    "Result": "presage.execution.result",
     "SourceOffsets": "presage.storage",
     "match_recognize": "presage.frames",
     # For `%load_ext presage` in a notebook.

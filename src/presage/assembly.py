@@ -8,26 +8,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from presage.bounded_queries import BoundedQueries
+from presage.bounded_queries import BoundedQueries, check_chunk
 from presage.columnar.evaluate import Fallback
 from presage.errors import error
 from presage.execute_statement import DeclaredTables, StatementExecutor
-from presage.execution.spark.batch_stages import spark_operators
-from presage.execution.spark.catalyst_fallback import catalyst
-from presage.execution.spark.contexts import Contexts
-from presage.execution.spark.executor_tasks import run_on_executors
-from presage.execution.spark.kafka import KafkaTopic, write_kafka
-from presage.execution.spark.result import TableResult
+from presage.execution.placement import check_placement
+from presage.execution.result import TableResult
 from presage.execution.spark.session_handle import SessionHandle
-from presage.execution.spark.streaming import Ticker, start_ticker
 from presage.live.deployments import DeploymentRegistry, restore_catalog
 from presage.live.job import Job
 from presage.live.maintenance_thread import MaintenanceThread
@@ -41,7 +36,6 @@ from presage.model.permissions import Permissions
 from presage.operations.engine_report import EngineReport
 from presage.operations.metrics_collector import MetricsCollector
 from presage.operators.knowledge.library import Library
-from presage.operators.running import OPERATORS
 from presage.plan.nodes import Field
 from presage.sinks import Sinks
 from presage.sources import Sources
@@ -51,6 +45,8 @@ from presage.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from presage.execution.spark.kafka import KafkaTopic
+
 
 @dataclass(frozen=True)
 class Options:
@@ -59,6 +55,7 @@ class Options:
     roots: Sequence[str | os.PathLike[str]] | Roots | None
     permissions: Permissions
     optimize: bool
+    placement: str
     rows_in_memory: int
     rows_per_batch: int
     rows_on_driver: int
@@ -78,9 +75,9 @@ class Assembly:
         self.lock = threading.RLock()
         self._closed = False
         self._permissions = options.permissions
-        # Before the home is opened, because it checks its options.
-        operators = spark_operators(OPERATORS)
-        contexts = Contexts(self._started_session, operators, options.rows_in_memory, options.rows_per_chunk)
+        # Before the home is opened.
+        check_placement(options.placement)
+        check_chunk(options.rows_per_chunk)
         self.log = Log.open(home)
         base, folder = Path.cwd(), self.log.home.path
         roots = Roots.of(options.roots, [base, folder])
@@ -89,17 +86,24 @@ class Assembly:
             roots, base, library=library, optimizing=options.optimize, permissions=options.permissions
         )
         self.tables = DeclaredTables(self.workspace)
-        session_and_tables = self.spark, self.tables.now, self.check_open
-        limits = options.optimize, options.rows_in_memory
-        self.bounded = BoundedQueries(self.log, self.workspace, contexts, *session_and_tables, *limits)
+        self.bounded = BoundedQueries(
+            self.log,
+            self.workspace,
+            self._started_session,
+            self.tables.now,
+            self.check_open,
+            options.optimize,
+            options.placement,
+            options.rows_in_memory,
+            options.rows_per_chunk,
+        )
         # On the driver shards would only cost.
         shards = options.parallelism if options.rows_per_batch > options.rows_on_driver else 1
         try:
             job = self._new_job(options)
-            self.trigger = Trigger(self._start_ticker, self.log, job)
+            self.trigger = Trigger(self.log, job)
             feed = ResultFeed(job, self.log.archive)
-            write = lambda rows, options: write_kafka(self.session.get(), rows, options)  # noqa: E731
-            self.sinks = Sinks(self.log, self.workspace, feed, self.lock, write)
+            self.sinks = Sinks(self.log, self.workspace, feed, self.lock, self._write_kafka)
             self.deployments = DeploymentRegistry(
                 self.log,
                 job,
@@ -149,7 +153,7 @@ class Assembly:
             lambda name: self.workspace.catalog.types[name],
             fallback=self._catalyst,
             histories=self.bounded.history,
-            workers=lambda function, shares: run_on_executors(self._started_session(), function, shares),
+            workers=self._run_on_executors,
             rows_per_batch=options.rows_per_batch,
             rows_on_driver=options.rows_on_driver,
             parallelism=options.parallelism,
@@ -165,10 +169,7 @@ class Assembly:
         self.sources.start()
         self.sinks.start()
         if self.deployments.running:
-            self.session.start()
-            threading.Thread(target=self.trigger.catch_up, name="presage-catch-up", daemon=True).start()
-            run = self.trigger.ensure_running_unless_closed
-            threading.Thread(target=run, name="presage-live", daemon=True).start()
+            self.trigger.ensure_running()
 
     def check_open(self) -> None:
         self.log.home.check_owner()
@@ -209,14 +210,24 @@ class Assembly:
         """Without the session's lock if it has started: the holder of the lock may wait for the calling batch."""
         return self.session.now or self.spark()
 
-    def _start_ticker(self, work: Callable[[], None]) -> Ticker:
-        self.check_open()
-        return start_ticker(self.session.get(), work)
+    def _run_on_executors(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
+        from presage.execution.spark.executor_tasks import run_on_executors
+
+        return run_on_executors(self._started_session(), function, arguments)
 
     def _catalyst(self) -> Fallback:
+        from presage.execution.spark.catalyst_fallback import catalyst
+
         return catalyst(self._started_session(), self.tables.now())
 
+    def _write_kafka(self, rows: pa.Table, options: Mapping[str, str]) -> None:
+        from presage.execution.spark.kafka import write_kafka
+
+        write_kafka(self.session.get(), rows, options)
+
     def _kafka_topic(self, event_type: EventType) -> KafkaTopic:
+        from presage.execution.spark.kafka import KafkaTopic
+
         return KafkaTopic(self.session.get, event_type, self._permissions, self.workspace.resolve_folder)
 
     def _result(self, columns: tuple[Field, ...], table: pa.Table, remarks: tuple[str, ...]) -> TableResult:

@@ -1,27 +1,25 @@
-"""Bounded queries over a home: bound, planned, and executed by Spark, locally, or through Structured Streaming.
+"""Bounded queries over a home: bound, planned, and executed locally, on Spark, or through Structured Streaming.
 
-Nothing here changes the home.
+Nothing here changes the home. Spark's modules are imported where they are needed: small work starts without them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from presage.execution.local import answer_locally
-from presage.execution.spark.archive import count_events, time_span
-from presage.execution.spark.batch import BatchContext, run_root
-from presage.execution.spark.catalyst_fallback import catalyst
-from presage.execution.spark.contexts import Contexts
-from presage.execution.spark.result import Result, TableResult
-from presage.execution.spark.streaming import run_each
+from presage.errors import error
+from presage.execution.local import LocalRun
+from presage.execution.placement import Placement, place
+from presage.execution.result import Result, TableResult
 from presage.lang import syntax as s
 from presage.live.replay import Replay
 from presage.model.text import Source
-from presage.operators.running import OPERATORS, reads_end
+from presage.operators.running import STEPS, needs_spark, reads_end
 from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
 from presage.storage import FileSet, Log
@@ -29,22 +27,34 @@ from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+    from presage.execution.spark.batch import BatchContext
+    from presage.execution.spark.bounded import SparkRun
+    from presage.execution.spark.contexts import Contexts
+
+
+def check_chunk(rows: int | None) -> None:
+    """Validate `rows_per_chunk`."""
+    if rows is not None and rows < 1:
+        raise error("BAD_VALUE", what="rows_per_chunk", found=rows, expected="at least 1")
 
 
 @dataclass(frozen=True)
 class BoundedQueries:
     """`tables`: the current relations and knowledge. `check_open` raises once the engine is closed. `optimize`: False
-    runs plans as they are bound. `rows_in_memory`: how many rows this process may hold at once."""
+    runs plans as they are bound. `placement`: see `execution.placement`. `rows_in_memory`: how many rows this process
+    may hold at once. `rows_per_chunk`: how many rows of history a recall reads at once; None: it decides."""
 
     log: Log
     workspace: Workspace
-    contexts: Contexts
     session: Callable[[], SparkSession]
     tables: Callable[[], Mapping[str, pa.Table]]
     check_open: Callable[[], None]
     optimize: bool
+    placement: str
     rows_in_memory: int
+    rows_per_chunk: int | None
 
     def answer(self, statement: s.Query, source: Source) -> Result:
         bound = self.workspace.bind(statement, source=source)
@@ -55,27 +65,44 @@ class BoundedQueries:
         relations = self.tables()
         timed = {node.extent for node in bound.plan.walk_timed() if isinstance(node, Scan)}
 
-        def frame() -> DataFrame:
-            context = self.contexts.of(files, relations, bound.upper, reads_end(plan), timed)
-            return run_root(plan, self.contexts.operators.prepare(plan, context))
+        @cache
+        def placed() -> Placement:
+            return place(plan, files.values(), self.placement, self.rows_in_memory, needs_spark)
 
-        limits = bound.upper, self.rows_in_memory, self.check_open
-        result = Result(
-            bound.columns,
-            frame,
-            plan.depth,
-            lambda: self.workspace.explain(bound),
-            lambda: self.contexts.partitions(count_events(files.values())),
-            lambda: time_span(files.values()),
-            lambda: self.workspace.picture(bound),
-            lambda: answer_locally(plan, OPERATORS, files, relations, *limits),
+        @cache
+        def on_spark() -> SparkRun:
+            from presage.execution.spark.bounded import SparkRun
+
+            columns = [column.name for column in bound.columns]
+            given = files, relations, bound.upper, reads_end(plan), timed
+            return SparkRun(plan, columns, self._contexts, *given)
+
+        def table() -> pa.Table:
+            if not placed().local:
+                return on_spark().rows()
+            histories = lambda node: self._opened(node, lambda nodes: self._contexts.of(files, relations), False)  # noqa: E731
+            given = bound.upper, reads_end(plan), timed, self.check_open
+            return LocalRun(plan, files, relations, STEPS, histories, *given).rows()
+
+        return self._noted(
+            Result(
+                bound.columns,
+                plan.depth,
+                table,
+                lambda: on_spark().frame(),
+                lambda: f"{self.workspace.explain(bound)}\n\n== Placement ==\n{placed().describe()}",
+                lambda: self.workspace.picture(bound),
+            ),
+            bound,
         )
-        return self._noted(result, bound)
 
     def replay(self, query: s.Query, source: Source, batches: int | None) -> Result:
         """A query through Structured Streaming."""
+        from presage.execution.spark.catalyst_fallback import catalyst
+        from presage.execution.spark.streaming import run_each
+
         bound, spark, workspace = self.workspace.bind(query, source=source), self.session(), self.workspace
-        fallback = lambda relations: catalyst(spark, relations)  # noqa: E731
+        fallback = partial(catalyst, spark)
         given = self.log, workspace.catalog, self.tables(), fallback, batches, self.history
         replay = Replay(bound, self._plan(bound), *given)
         run_each(spark, replay.batches, replay.step)
@@ -88,12 +115,23 @@ class BoundedQueries:
 
     def history(self, node: Node) -> Any:
         """The history that a node of a deployed statement reads, as it is now."""
-        return self.contexts.operators.histories[type(node)](node, self._context_of)
+        return self._opened(node, self._context_of, True)
+
+    def _opened(self, node: Node, context_of: Callable[[Iterable[Node]], BatchContext], deployed: bool) -> Any:
+        return self._contexts.operators.histories[type(node)](node, context_of, deployed)
+
+    @cached_property
+    def _contexts(self) -> Contexts:
+        from presage.execution.spark.batch_stages import spark_operators
+        from presage.execution.spark.contexts import Contexts
+        from presage.operators.running import OPERATORS
+
+        return Contexts(self.session, spark_operators(OPERATORS), self.rows_in_memory, self.rows_per_chunk)
 
     def _context_of(self, nodes: Iterable[Node]) -> BatchContext:
         scans = [scan for node in nodes for scan in node.walk() if isinstance(scan, Scan)]
         files = {scan.extent: self._snapshot(scan, self.log.position) for scan in scans}
-        return self.contexts.of(files, self.tables())
+        return self._contexts.of(files, self.tables())
 
     def _plan(self, bound: BoundQuery) -> Node:
         return self.workspace.optimize(bound).plan if self.optimize else bound.plan

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from presage.assembly import Assembly, Options
 from presage.declarations.options import check_duration
 from presage.errors import QueryWarning, error, located
-from presage.execution.spark.result import Result
+from presage.execution.result import Result
 from presage.execution.spark.session_handle import SessionHandle
 from presage.lang import syntax as s
 from presage.live.deployment import Deployment
@@ -36,6 +35,9 @@ from presage.storage import Gap, LoadReport, MaintenanceReport, SourceOffsets, a
 from presage.storage.files import read_files
 from presage.storage.text_csv import read_nulls
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
 
@@ -49,6 +51,7 @@ class Engine:
     process may read. Set it where others write statements.
     `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
     `allow_hosts`: hosts that sources and sinks may connect to; by default all but this machine and its link.
+    `placement`: where bounded queries run: 'local' in this process, 'spark', or 'auto', by their size.
     `seconds_per_batch`, `state_bytes`: limits of one deployed statement, for a batch and its state, before it fails.
     `parallelism`: the number of tasks of a large batch of deployed statements; by default one for each core.
     `live`: sources, sinks and deployed statements of the home start at once; False: when they are started.
@@ -66,6 +69,7 @@ class Engine:
         allow_hosts: Sequence[str] | None = None,
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
+        placement: str = "auto",
         rows_in_memory: int = ROWS_IN_MEMORY,
         rows_per_batch: int = ROWS_PER_BATCH,
         rows_on_driver: int = ROWS_ON_DRIVER,
@@ -81,6 +85,7 @@ class Engine:
             roots=roots,
             permissions=Permissions(allow_env, allow_hosts),
             optimize=optimize,
+            placement=placement,
             rows_in_memory=rows_in_memory,
             rows_per_batch=rows_per_batch,
             rows_on_driver=rows_on_driver,

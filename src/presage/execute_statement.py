@@ -16,7 +16,7 @@ import pyarrow as pa
 from presage.bounded_queries import BoundedQueries
 from presage.declarations.options import retention_option
 from presage.errors import did_you_mean, error
-from presage.execution.spark.result import Result, TableResult, explained_as
+from presage.execution.result import Result, TableResult, explained_as
 from presage.execution.stage import EventCommand, OpenEvent
 from presage.lang import syntax as s
 from presage.lang.command_syntax import Advance, CreateStatement, EventStatement, InsertValues

@@ -25,6 +25,6 @@ def _archive(home: Living, node: Recall) -> Archive:
     archive, position = home.log.archive, home.log.position
     scans = [scan for history in node.histories for scan in history.walk() if isinstance(scan, Scan)]
     files = {scan.extent: archive.snapshot(scan.stream, position) for scan in scans}
-    session: Any = None
-    context = BatchContext(session, lambda scan: None, {}, {}, 0, 0, 1, 1, files=lambda scan: files[scan.extent])
+    no_session: Any = None
+    context = BatchContext(no_session, lambda scan: None, {}, {}, 0, 0, 1, files=lambda scan: files[scan.extent])
     return history_of(node, context)

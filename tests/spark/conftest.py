@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from presage.execution import placement
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_query_is_small() -> Iterator[None]:
+    """What these tests show is Spark's: queries do not run in this process, unless they are told to."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "MOST_ROWS", -1)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -58,8 +58,11 @@ def pairs(result: Any) -> list[tuple[str, float]]:
     return [(row["who"], row["wide"]) for row in result.to_arrow().to_pylist()]
 
 
-def test_bounded_and_streamed_queries_have_the_rows_of_a_plain_loop(spark: SparkSession, tmp_path: Path) -> None:
-    with Engine(spark, tmp_path / "home") as engine:
+@pytest.mark.parametrize("placement", ["local", "spark"])
+def test_bounded_and_streamed_queries_have_the_rows_of_a_plain_loop(
+    spark: SparkSession, tmp_path: Path, placement: str
+) -> None:
+    with Engine(spark, tmp_path / "home", placement=placement) as engine:
         engine.execute(TICK)
         engine.load("Tick", ticks())
         assert pairs(engine.query(QUERY)) == expected()
@@ -83,7 +86,8 @@ def test_live_on_the_driver_and_on_workers(spark: SparkSession, tmp_path: Path, 
 
 @pytest.mark.parametrize("mode", ["local", "batch", "stream", "driver", "workers"])
 def test_a_match_measures_them(spark: SparkSession, tmp_path: Path, mode: str) -> None:
-    with Engine(spark, tmp_path / "home", rows_on_driver=0 if mode == "workers" else 100_000) as engine:
+    rows_on_driver, placement = 0 if mode == "workers" else 100_000, "local" if mode == "local" else "spark"
+    with Engine(spark, tmp_path / "home", rows_on_driver=rows_on_driver, placement=placement) as engine:
         engine.execute(TICK)
         live = engine.deploy(MATCH, name="found") if mode in ("driver", "workers") else None
         engine.load("Tick", ticks())
@@ -93,7 +97,6 @@ def test_a_match_measures_them(spark: SparkSession, tmp_path: Path, mode: str) -
         elif mode == "batch":
             assert sorted((row.who, row.wide) for row in engine.query(MATCH).df.collect()) == matched()
         else:
-            assert "in this process" in engine.explain(MATCH)
             result = engine.query(MATCH, mode="stream", batches=3) if mode == "stream" else engine.query(MATCH)
             assert sorted(pairs(result)) == matched()
 

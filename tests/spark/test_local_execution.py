@@ -1,4 +1,4 @@
-"""Queries over few events are answered in this process: with the rows of a job of Spark's, in the same order."""
+"""Local queries give the rows of a job of Spark's, in the same order: over files as written, and as compacted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from presage import Engine, PresageError
+from presage.execution import placement
 from presage.storage.chunks import Shape
 
 if TYPE_CHECKING:
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 TICK = """CREATE STREAM Tick (sym STRING, price DOUBLE, n LONG, at TIMESTAMP) EVENT TIME at KEY (sym);
 CREATE RELATION Named (sym STRING) VALUES ('s1'), ('s3'), ('s5');"""
 FALL = "PATTERN (A B+) DEFINE B AS B.price < PREV(B.price)"
-PLACE = "== Place ==\nin this process: 4 buckets of old chunks, 900 events; as a DataFrame by Spark"
-FILES = "== Place ==\nin this process: 3 files, 900 events; as a DataFrame by Spark"
-HERE = [
+PLACE = "== Placement ==\nin this process: 900 events"
+LOCAL = [
     f"SELECT sym, top, k FROM Tick MATCH_RECOGNIZE (PARTITION BY sym MEASURES A.price AS top, count(*) AS k {FALL})",
     # Expressions and a condition above the kernel, conditions below it; the key is compared, too.
     f"""SELECT upper(sym) AS s, top - low AS fall, k * 2 AS double FROM Tick MATCH_RECOGNIZE (PARTITION BY sym
@@ -45,7 +45,10 @@ UNDIVIDED = [
 
 @pytest.fixture(scope="module")
 def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    with pytest.MonkeyPatch.context() as patch, Engine(spark, tmp_path_factory.mktemp("here") / "home") as made:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Engine(spark, tmp_path_factory.mktemp("old") / "home", placement="local") as made,
+    ):
         small = Shape(slice=300_000_000, least_rows=1, buckets=4, rows_per_bucket=1)
         patch.setattr("presage.storage.maintenance.Shape", lambda: small)
         made.execute(TICK)
@@ -57,8 +60,11 @@ def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="module")
 def recent(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    with pytest.MonkeyPatch.context() as patch, Engine(spark, tmp_path_factory.mktemp("recent") / "home") as made:
-        patch.setattr("presage.execution.local.ROWS_PER_SHARE", 100)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Engine(spark, tmp_path_factory.mktemp("new") / "home", placement="local") as made,
+    ):
+        patch.setattr("presage.execution.step_stages.ROWS_PER_THREAD", 100)
         patch.setattr("os.cpu_count", lambda: 3)
         made.execute(TICK)
         for part in range(3):
@@ -80,59 +86,48 @@ def ticks(count: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("query", HERE)
-def test_rows_made_here_are_those_that_spark_makes(engine: Engine, query: str) -> None:
-    assert engine.query(query).explain().endswith(PLACE)
-    here = engine.query(query).to_arrow()
-    assert here.to_pylist() == engine.query(query).df.toArrow().cast(here.schema).to_pylist()
-    assert (here.num_rows > 0) == ("n > 99" not in query)
+def check(engine: Engine, query: str) -> None:
+    result = engine.query(query)
+    assert "WITHIN [" in query or result.explain().endswith(PLACE)
+    local = result.to_arrow()
+    assert local.to_pylist() == engine.query(query).df.toArrow().cast(local.schema).to_pylist()
+    assert (local.num_rows > 0) == ("n > 99" not in query)
 
 
-@pytest.mark.parametrize("query", [*HERE, *UNDIVIDED])
-def test_files_that_are_not_old_are_shared_out_by_key(recent: Engine, query: str) -> None:
-    # A bound leaves out files that lie beyond it.
-    assert "WITHIN [" in query or recent.query(query).explain().endswith(FILES)
-    here = recent.query(query).to_arrow()
-    assert here.to_pylist() == recent.query(query).df.toArrow().cast(here.schema).to_pylist()
-    assert (here.num_rows > 0) == ("n > 99" not in query)
+@pytest.mark.parametrize("query", [*LOCAL, *UNDIVIDED])
+def test_compacted_files_give_the_rows_that_spark_gives(engine: Engine, query: str) -> None:
+    check(engine, query)
 
 
-@pytest.mark.parametrize("query", UNDIVIDED)
-def test_old_chunks_that_are_divided_otherwise(engine: Engine, query: str) -> None:
-    assert "== Place ==\nin this process: 12 files" in engine.query(query).explain()
-    here = engine.query(query).to_arrow()
-    assert here.to_pylist() == engine.query(query).df.toArrow().cast(here.schema).to_pylist()
-
-
-def test_other_queries_are_spark_s(engine: Engine) -> None:
-    assert "== Place ==" not in engine.query("SELECT sym, price FROM Tick").explain()
-
-
-def test_large_files_are_spark_s(recent: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("presage.execution.local.MOST_BYTES", 1)
-    assert "== Place ==" not in recent.query(HERE[0]).explain()
-
-
-def test_no_events_at_all(spark: SparkSession) -> None:
-    with Engine(spark) as empty:
-        empty.execute(TICK)
-        assert empty.explain(HERE[0]).endswith("in this process: 0 files, 0 events; as a DataFrame by Spark")
-        assert empty.query(HERE[0]).to_arrow().num_rows == 0
+@pytest.mark.parametrize("query", [*LOCAL, *UNDIVIDED])
+def test_files_as_written_give_the_rows_that_spark_gives(recent: Engine, query: str) -> None:
+    check(recent, query)
 
 
 def test_EXPLAIN_says_where_a_query_runs(engine: Engine) -> None:
-    assert engine.explain(HERE[0]).endswith(PLACE)
-    lines = engine.query(f"EXPLAIN {HERE[0]}").to_arrow()["plan"].to_pylist()
+    lines = engine.query(f"EXPLAIN {LOCAL[0]}").to_arrow()["plan"].to_pylist()
     assert lines[-2:] == PLACE.splitlines()
-    assert engine.explain(f"EXPLAIN {HERE[0]} FORMAT svg").startswith("<svg")
+    assert engine.explain(f"EXPLAIN {LOCAL[0]} FORMAT svg").startswith("<svg")
 
 
-def test_more_events_than_fit_in_memory_are_spark_s(spark: SparkSession, engine: Engine) -> None:
+def test_large_files_are_placed_on_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "MOST_ROWS", 4)
+    with Engine(spark) as engine:
+        engine.execute(TICK)
+        engine.load("Tick", ticks(4))
+        assert "in this process" in engine.explain(LOCAL[0])
+        monkeypatch.setattr(placement, "MOST_BYTES", 1)
+        assert engine.explain(LOCAL[0]).endswith("bytes are more than 1")
+
+
+def test_more_events_than_fit_in_memory_are_placed_on_spark(spark: SparkSession, engine: Engine) -> None:
     engine.close()
-    with Engine(spark, engine.home, rows_in_memory=899) as careful:
-        assert "== Place ==" not in careful.query(HERE[0]).explain()
-    with Engine(spark, engine.home, rows_in_memory=900) as enough:
-        result = enough.query(HERE[0])
-        assert result.explain().endswith(PLACE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "MOST_ROWS", 10_000)
+        with Engine(spark, engine.home, rows_in_memory=899) as careful:
+            assert careful.explain(LOCAL[0]).endswith("on Spark: 900 events are more than 899")
+        with Engine(spark, engine.home, rows_in_memory=900) as enough:
+            result = enough.query(LOCAL[0])
+            assert result.explain().endswith("in this process: 900 events are at most 900")
     with pytest.raises(PresageError, match="closed"):
         result.to_arrow()

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import presage.operators.prediction.spark_join as in_parts
 from presage import Engine
-from presage.execution.spark.contexts import Contexts
+from presage.execution.spark.batch import BatchContext
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DECLARED = """
@@ -64,7 +64,7 @@ def test_rows_do_not_depend_on_the_parts(engine: Engine, text: str, monkeypatch:
     monkeypatch.setattr(in_parts, "MANY_UPDATES", 10**9)
     whole = engine.query(text).to_arrow()
     monkeypatch.setattr(in_parts, "MANY_UPDATES", 0)
-    monkeypatch.setattr(Contexts, "partitions", lambda self, rows: 3)
+    monkeypatch.setattr(BatchContext, "partitions", property(lambda self: 3))
     taken: list[object] = []
     run = in_parts._run_in_parts
     monkeypatch.setattr(in_parts, "_run_in_parts", lambda *args: taken.append(args) or run(*args))

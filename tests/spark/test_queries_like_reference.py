@@ -1,12 +1,10 @@
-"""Spark = reference: random queries and those of the golden files through the engine, optimized and in memory, and as
-they are written and in sorted steps, always over two partitions."""
+"""Spark = local = reference: random queries and those of the golden files through the engine, on Spark optimized and in
+memory, on Spark as written and in sorted steps, over two partitions, and in this process."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,69 +12,26 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from presage import Engine
-from presage.execution.spark import contexts
-from presage.lang import parse
-from presage.lang import syntax as s
-from presage.model.time import to_micros
-from presage.plan.nodes import SEQ, TIME
-from presage.workspace import Workspace
-from property.query_texts import BASE, DECLARATIONS, RELATIONS, SECOND, START, queries
-from reference.plans import Row, World, evaluate
+from presage.execution.spark import batch
+from property.query_texts import DECLARATIONS, queries
+from reference.plans import Row
+from reference.random_world import GOLDEN, LOADS, answer, comparable, datetime_of, expected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WAYS: dict[str, dict[str, Any]] = {
-    "optimized, in memory": {},
-    "as written, in sorted steps": {"optimize": False, "rows_in_memory": 1},
+    "optimized, in memory": {"placement": "spark"},
+    "as written, in sorted steps": {"placement": "spark", "optimize": False, "rows_in_memory": 1},
+    "in this process": {"placement": "local"},
 }
-CHOICES: dict[str, list[Any]] = {
-    "k": ["a", "b", None, "ü", "b"],
-    "n": [1, 2, 0, None, 2**31 - 1],
-    "x": [0.5, 1.5, -2.0, None, float("nan"), -0.0, 0.0],
-    "tags": [[], ["p"], ["q", None], None],
-    "open": [True, False, None],
-    "spot": [None, {"room": "r", "floor": 1}, {"room": None, "floor": 2}],
-    "v": [1, 2, 5, None, 2**40],
-}
-ATTRIBUTES = {"Temp": ("k", "n", "x", "tags"), "Door": ("k", "n", "open", "spot"), "Tick": ("k", "v")}
-
-
-def loads() -> list[tuple[str, list[Row]]]:
-    """Seven events of each stream in several loads, out of order, with ties in time within and between streams."""
-    dice = random.Random(7)
-    made = []
-    for count in (4, 2, 1):
-        for stream in BASE:
-            rows = []
-            for _ in range(count):
-                at = START + dice.randrange(0, 17) * SECOND // 2
-                rows.append({name: dice.choice(CHOICES[name]) for name in ATTRIBUTES[stream]} | {"at": at})
-            made.append((stream, rows))
-    return made
-
-
-def world_of(made: list[tuple[str, list[Row]]]) -> World:
-    """The same events as they arrive: a load is sorted by event time, and arrival counts over all streams."""
-    streams: dict[str, list[Row]] = {name: [] for name in BASE}
-    seq = 0
-    for stream, rows in made:
-        for row in sorted(rows, key=lambda r: r["at"]):
-            seq += 1
-            streams[stream].append({TIME: row["at"], SEQ: seq, **row})
-    return World(streams, RELATIONS)
-
-
-GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/*.sql"))
-LOADS = loads()
-WORLD = world_of(LOADS)
 
 
 @pytest.fixture(scope="module")
 def engines(spark: SparkSession) -> Iterator[dict[str, Engine]]:
     with pytest.MonkeyPatch.context() as patch:
         # Little data would go into one task, and a wrong key would not be noticed.
-        patch.setattr(contexts, "ROWS_PER_TASK", 1)
+        patch.setattr(batch, "ROWS_PER_TASK", 1)
         made = {way: Engine(spark, **options) for way, options in WAYS.items()}
         for engine in made.values():
             engine.execute(DECLARATIONS)
@@ -85,31 +40,6 @@ def engines(spark: SparkSession) -> Iterator[dict[str, Engine]]:
         yield made
         for engine in made.values():
             engine.close()
-
-
-def datetime_of(micros: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-
-
-def expected(text: str) -> list[Row]:
-    workspace = Workspace([], ".")
-    workspace.check(DECLARATIONS)
-    *before, last = parse(text).statements
-    for statement in before:
-        workspace.catalog = workspace.declare(statement)
-    assert isinstance(last, s.Query)
-    query = workspace.bind(last)
-    return [{c.name: row[c.name] for c in query.columns} for row in evaluate(query.plan, WORLD, query.upper)]
-
-
-def comparable(value: Any) -> Any:
-    if isinstance(value, float):
-        return "NaN" if value != value else float(f"{value:.9g}") + 0.0
-    if isinstance(value, datetime):
-        return to_micros(value)
-    if isinstance(value, dict):
-        return {name: comparable(v) for name, v in value.items()}
-    return list(map(comparable, value)) if isinstance(value, list) else value
 
 
 @settings(
@@ -146,12 +76,3 @@ def check(engines: dict[str, Engine], text: str) -> list[Row]:
         found = list(pool.map(lambda engine: answer(engine, text), engines.values()))
     assert dict(zip(engines, found, strict=True)) == dict.fromkeys(engines, wanted)
     return wanted
-
-
-def answer(engine: Engine, text: str) -> list[Row]:
-    try:
-        rows: list[Row] = comparable(list(engine.query(text)))
-    finally:
-        if "Made" in engine.catalog.types:
-            engine.execute("DROP STREAM Made")
-    return rows

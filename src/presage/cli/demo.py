@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from presage.cli.failures import reported
-from presage.cli.jvm_prestart import start_jvm
+from presage.cli.jvm_options import prepare_jvm
 from presage.cli.options import Debug
 from presage.demo.examples import ExampleName
 from presage.errors import error
@@ -46,8 +46,8 @@ def demo(
     with reported(debug=debug):
         living = {"--serve": serve, "--for": seconds is not None, "--sensors": sensors is not None}
         _refuse(name, living if name != ExampleName.CAMPUS else {"--files": files is not None})
-        start_jvm([], None, debug)
-        # Imported here: other commands do not need it, and Spark starts meanwhile.
+        prepare_jvm([], None, debug)
+        # Imported here: other commands do not need it.
         if name == ExampleName.CAMPUS:
             from presage.demo.campus import demonstrate_campus
 

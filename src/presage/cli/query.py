@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from presage.cli.events import parse_event_files
 from presage.cli.failures import reported
-from presage.cli.jvm_prestart import read_and_start
+from presage.cli.jvm_options import read_checked
 from presage.cli.options import (
     ROWS,
     AllowEnv,
@@ -34,8 +34,8 @@ def query(
     """Execute the declarations of a file, load events, and print the rows of its queries."""
     files = parse_event_files(events)
     with reported(as_json=format is Format.json, debug=debug):
-        text = read_and_start(file, files, home, debug)
-        # Imported here: `presage check` and `--help` stay fast, and Spark starts meanwhile.
+        text = read_checked(file, files, home, debug)
+        # Imported here: `presage check` and `--help` stay fast.
         from presage.cli.script_results import answer
 
         answer(text, name_of(file), files, format, rows, home, debug, permissions(allow_env, allow_host))

@@ -13,7 +13,7 @@ from presage.workspace import Workspace
 
 if TYPE_CHECKING:
     from presage.engine import Engine
-    from presage.execution.spark.result import Result
+    from presage.execution.result import Result
 
 
 class Outcome(NamedTuple):

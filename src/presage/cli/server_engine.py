@@ -50,7 +50,7 @@ class Opening:
 
     def _open(self) -> None:
         try:
-            # Here: Spark's libraries take seconds to load.
+            # Here: the server answers before these libraries are loaded.
             from presage.console.app import open_gate
             from presage.engine import Engine
 
@@ -58,13 +58,10 @@ class Opening:
             # Statements come over HTTP: restrict file access to the working folder and the home.
             roots = [Path.cwd(), *([self._home] if self._home else [])]
             self.engine = Engine(home=self._home, roots=roots, **self._allowed)
-            self.engine.start()
             for name, text in self._texts:
                 self._carry_out(self.engine, text, name)
             if not self._leaving.is_set():
-                self._gate.doing = "Spark is starting"
                 open_gate(self._gate, self.engine, self._plans)
-                _ = self.engine.spark
                 self._gate.doing = None
         except BaseException as failure:
             self.failure = failure

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,13 +26,13 @@ def key_hashes(column: pa.ChunkedArray) -> np.ndarray:
         hashes = _text_hashes(column)
     elif pa.types.is_nested(kind):
         texts = [repr(_canonical(value, kind)) for value in column.to_pylist()]
-        hashes = pd.util.hash_array(np.array(texts, dtype=object), categorize=False)
+        hashes = _hash_array(np.array(texts, dtype=object))
     elif pa.types.is_floating(kind):
         values = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy() + 0.0  # adding zero turns -0.0 into 0.0
         values[np.isnan(values)] = np.nan  # NaNs may differ in their bits
-        hashes = pd.util.hash_array(values.view(np.uint64))
+        hashes = _hash_array(values.view(np.uint64))
     else:
-        hashes = pd.util.hash_array(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
+        hashes = _hash_array(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
     return np.where(column.is_null().to_numpy(), NULL, hashes) if column.null_count else hashes
 
 
@@ -51,9 +50,17 @@ def shards_of(table: pa.Table, keys: Sequence[str], shards: int) -> np.ndarray:
     return (mixed >> np.uint64(32)) % np.uint64(shards)
 
 
+def _hash_array(values: np.ndarray) -> np.ndarray:
+    # Imported here: pandas takes longer to load than a small query to run.
+    from pandas.util import hash_array
+
+    hashes: np.ndarray = hash_array(values, categorize=False)
+    return hashes
+
+
 def _text_hashes(column: pa.ChunkedArray) -> np.ndarray:
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
-    texts = pd.util.hash_array(encoded.dictionary.to_numpy(zero_copy_only=False), categorize=False)
+    texts = _hash_array(encoded.dictionary.to_numpy(zero_copy_only=False))
     codes = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
     return texts[codes] if len(texts) else np.zeros(len(codes), np.uint64)
 

@@ -12,7 +12,7 @@ from presage.console.answers import all_as_json, as_json
 from presage.console.rows import MOST_ROWS, table_as_json
 from presage.engine import Engine
 from presage.errors import PresageError, QueryWarning, error, located
-from presage.execution.spark.result import Result
+from presage.execution.result import Result
 from presage.functions.scalars import BY_NAME
 from presage.lang import parse, print_statement
 from presage.lang import syntax as s

@@ -192,6 +192,7 @@ class Operator:
 
     `stages` compiles a node to its stage, or to another node that yields the same rows. Nodes that are no stages are
     run by `steps`, on tables, and by the `OPERATORS` of the module named `spark`, on DataFrames; that module says why.
+    `needs_spark` says why a bounded plan cannot run in this process, if it cannot.
     These also say what a plan needs before it runs on Spark, and open history (`execution.spark.batch.SparkOperators`).
     `timers`: whether the watermark alone can make the node yield rows. `reads_end`: whether rows of a bounded query
     depend on its last watermark. `check_deployed` rejects what an unbounded statement (`ends` is None) cannot do,
@@ -212,6 +213,7 @@ class Operator:
     check_stream: Callable[[Node], None] = lambda node: None
     open_matches: Mapping[str, Callable[[State], int]] = field(default_factory=dict)
     counters: Callable[[State], dict[str, int]] = lambda state: {}
+    needs_spark: Callable[[Node], str] = lambda plan: ""
     deployed: Callable[[Node, bool], Node] = lambda plan, as_events: plan
     explained: Callable[[Node], list[str]] = lambda plan: []
     open_events: Callable[[State], list[OpenEvent]] = lambda state: []

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
+from presage.columnar.key_hashes import shards_of
+from presage.columnar.processing_order import sorted_table
 from presage.execution.stage import STATEMENT, Kernel, Operator, Resources, Stage, StageInput
 from presage.execution.steps import Rows, StepContext, aligned, full, prepared_columns, run, united
 from presage.model.arrow import to_arrow
 from presage.plan.nodes import SEQ, TIME, Node, order_columns
 
 Columns = dict[str, pa.Array | pa.ChunkedArray]
+# Fewer rows are not worth a thread.
+ROWS_PER_THREAD = 50_000
 
 
 def step_operators(operators: Mapping[str, Operator]) -> dict[type[Node], Callable[..., Rows]]:
@@ -45,6 +50,7 @@ class _Compiled:
 
     stage: Stage
     kernel: Kernel
+    resources: Resources
     inner: Mapping[int, _Compiled]
 
 
@@ -58,7 +64,7 @@ def _compiled(stage: Stage | Node, context: StepContext) -> _Compiled | Node:
             below = _compiled(each.source, context)
             assert isinstance(below, _Compiled)
             inner[number] = below
-    return _Compiled(stage, stage.kernel(resources), inner)
+    return _Compiled(stage, stage.kernel(resources), resources, inner)
 
 
 def _run_stage(compiled: _Compiled, context: StepContext) -> Rows:
@@ -67,8 +73,27 @@ def _run_stage(compiled: _Compiled, context: StepContext) -> Rows:
     ahead = context.speculative() if stage.foresees else None
     if ahead is not None:
         kernel = kernel.looking(ahead.share(_input(compiled, ahead)[0], stage.ordering, stage.shard_keys))  # type: ignore[attr-defined]
-    made = context.step(stage.node, kernel, table, stage.ordering, watermark, keys=stage.shard_keys)
+    threads = min(context.threads, table.num_rows // ROWS_PER_THREAD) if stage.shard_keys else 1
+    if threads > 1:
+        made = _step_in_threads(compiled, table, watermark, threads)
+    else:
+        made = context.step(stage.node, kernel, table, stage.ordering, watermark, keys=stage.shard_keys)
     return Rows(output_rows(stage, made, context.evaluator), watermark)
+
+
+def _step_in_threads(compiled: _Compiled, table: pa.Table, watermark: int, threads: int) -> pa.Table:
+    """The kernel's rows of the only step of a bounded run: every thread steps a kernel of its own over some keys."""
+    stage, resources = compiled.stage, replace(compiled.resources, threads=1)
+    numbers = shards_of(table, stage.shard_keys, threads)
+    watermark = max(watermark, int(table[TIME].to_numpy().max()))
+
+    def step(number: int) -> pa.Table:
+        rows = sorted_table(table.filter(pa.array(numbers == number)), stage.ordering)
+        kernel = stage.kernel(resources)
+        return kernel.step(kernel.initial(), rows, watermark, end=True)[1]
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="presage-stage") as pool:
+        return pa.concat_tables(pool.map(step, range(threads)))
 
 
 def output_rows(stage: Stage, made: pa.Table, evaluator: Evaluator) -> pa.Table:

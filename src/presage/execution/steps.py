@@ -84,6 +84,8 @@ class StepContext:
     # By place of a filter above a scan: the rows that pass it, as the predicate index of all statements found them.
     matched: Mapping[int, np.ndarray] = field(default_factory=dict)
     ahead: Callable[[nodes.Scan], pa.Table] | None = None
+    # Of a bounded run, whose only step is its last: the keys of a stage are divided among so many threads.
+    threads: int = 1
 
     def speculative(self) -> StepContext | None:
         """The context of a speculative final step over the events ahead of the watermark; its states are discarded."""

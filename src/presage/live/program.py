@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from presage.columnar.compile import supports_node
+from presage.execution.placement import uncomputed
 from presage.live.derived import derived_table
 from presage.live.plan_template import PlanTemplate, template_of
 from presage.model.catalog import EventType
 from presage.operators.running import check_stream, deployed_plan, foresees, has_timers, shard_node
 from presage.plan.answer_relations import is_answer, is_asked
-from presage.plan.expr import AggregateCall, ColumnRef, Expr, InRelation
-from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan, Trait, traits_of
+from presage.plan.expr import ColumnRef, Expr, InRelation
+from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan, Trait, apart, traits_of
 from presage.plan.query import BoundQuery, Watched
 from presage.select.from_items import event_time_of
 
@@ -184,9 +184,9 @@ class Program:
 def compile_program(bound: BoundQuery, plan: Node, shards: int, into: EventType | None = None) -> Program:
     """The program of a query; `plan` is its optimized plan, `shards` the most shards of its keys."""
     retimed = into is not None and not bound.plan.is_own_time(event_time_of(into, bound.plan))
-    plan = _apart(deployed_plan(plan, as_events=into is not None))
+    plan = apart(deployed_plan(plan, as_events=into is not None))
     check_stream(plan)
-    catalyst = tuple(e for node in plan.walk() for e in node.expressions() if not _is_evaluated(e))
+    catalyst = uncomputed(plan)
     keyed = shard_node(plan) is not None and not catalyst and Trait.READS_HISTORY not in traits_of(plan)
     shards = shards if keyed else 1
     labels = "\n".join(node.label() for node in plan.walk())
@@ -220,16 +220,6 @@ def relations_of(plan: Node) -> frozenset[str]:
 @lru_cache(maxsize=1_024)
 def _one_of_equals(reads: tuple[object, ...]) -> tuple[object, ...]:
     return reads
-
-
-def _is_evaluated(expr: Expr) -> bool:
-    """Whether the evaluator computes it. Kernels compute aggregates; their arguments are expressions like others."""
-    return all(isinstance(e, AggregateCall) or supports_node(e) for e in expr.walk())
-
-
-def _apart(plan: Node) -> Node:
-    """A copy of the plan in which every node is an object of its own: places are keyed by identity."""
-    return replace(plan.map_inputs(_apart))
 
 
 def _numbered(plan: Node) -> dict[str, Any]:

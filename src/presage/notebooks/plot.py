@@ -15,7 +15,7 @@ from presage.operators.svg import Drawing, document, escaped, text_width
 from presage.plan.picture import Picture
 
 if TYPE_CHECKING:
-    from presage.execution.spark.result import Result
+    from presage.execution.result import Result
 
 WIDTH, HEIGHT = 640.0, 260.0
 MOST_LINES = 8

@@ -29,6 +29,11 @@ def reads_end(plan: Node) -> bool:
     return any(operator.reads_end(node) for node in plan.walk() for operator in OPERATORS.values())
 
 
+def needs_spark(plan: Node) -> str:
+    """Why a bounded plan cannot run in this process; empty if it can."""
+    return next((why for operator in OPERATORS.values() if (why := operator.needs_spark(plan))), "")
+
+
 def check_deployed(plan: Node, ends: int | None) -> None:
     """Refuse what needs an end and has none."""
     for node in plan.walk():

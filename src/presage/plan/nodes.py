@@ -55,6 +55,11 @@ def traits_of(plan: Node) -> Trait:
     return reduce(or_, (node.traits for node in plan.walk()), Trait.NONE)
 
 
+def apart(plan: Node) -> Node:
+    """A copy of the plan in which every node is an object of its own, to be known by its identity."""
+    return replace(plan.map_inputs(apart))
+
+
 @dataclass(frozen=True)
 class Field:
     """A column of a node, by its plan name: `alias.attribute` for attributes, a leading `_` for internal ones."""

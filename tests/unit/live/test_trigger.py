@@ -1,140 +1,170 @@
-"""Who calls the live job: before there is a streaming query, and while the engine goes away."""
+"""The trigger: one thread runs batches, once for many arrivals, again after a failure, and none after the end."""
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
 import pytest
 
-from presage.errors import error
 from presage.live import trigger
 from presage.live.trigger import Trigger
 
 
-class Batches:
-    """A job with so many batches to do."""
+def eventually(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
-    def __init__(self, left: int, native: bool = False) -> None:
-        self.left = left
-        self.programs = {"1": SimpleNamespace(native=native)}
+
+class Batches:
+    """A job with so many batches to run."""
+
+    def __init__(self, left: int) -> None:
+        self.left, self.rounds = left, 0
+        self.overdue = False
         self.running, self.may_end = threading.Event(), threading.Event()
         self.may_end.set()
-        self.failure: Exception | None = None
+        self.failures: list[Exception] = []
+        self.work: Callable[[], None] = lambda: None
 
     def leave(self) -> None:
-        """The batch that runs is not interrupted here."""
+        """The running batch is not interrupted here."""
 
     def advance(self, history: object = None) -> bool:
         self.running.set()
-        assert self.may_end.wait(10)
-        if self.failure is not None:
-            raise self.failure
+        assert self.may_end.wait(20)
+        self.work()
+        if self.failures:
+            raise self.failures.pop()
+        if self.left == 0:
+            self.rounds += 1
+            return False
         self.left -= 1
-        return self.left >= 0
+        return True
 
 
-def driver_of(job: Batches) -> Trigger:
-    def start(work: object) -> Any:
-        raise AssertionError("no streaming query was asked for")
+class Arrivals:
+    """A log that tells its followers of records."""
 
-    return Trigger(start, cast(Any, None), cast(Any, job))
+    def __init__(self) -> None:
+        self.point = SimpleNamespace(arrivals=0)
+        self.followers: list[Callable[[], None]] = []
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        self.followers.append(follower)
+
+    def unfollow(self, follower: Callable[[], None]) -> None:
+        self.followers.remove(follower)
+
+    def record(self, arrivals: int) -> None:
+        self.point.arrivals += arrivals
+        for follower in self.followers:
+            follower()
 
 
-def test_what_has_piled_up_is_worked_off_without_a_streaming_query() -> None:
-    job = Batches(3)
-    driver_of(job).catch_up()
-    assert job.left == -1
+@pytest.fixture
+def job() -> Batches:
+    return Batches(3)
 
 
-def test_a_statement_that_needs_the_session_waits_for_it() -> None:
-    job = Batches(3, native=True)
-    driver_of(job).catch_up()
-    assert job.left == 3
+@pytest.fixture
+def log() -> Arrivals:
+    return Arrivals()
 
 
-def test_stopping_waits_for_a_batch_that_runs_early_and_lets_none_follow() -> None:
-    job = Batches(3)
+@pytest.fixture
+def running(job: Batches, log: Arrivals) -> Iterator[Trigger]:
+    made = Trigger(cast(Any, log), cast(Any, job))
+    yield made
+    made.stop()
+
+
+def test_batches_run_until_nothing_is_left(running: Trigger, job: Batches) -> None:
+    running.ensure_running()
+    eventually(lambda: job.rounds > 0)
+    assert job.left == 0
+
+
+def test_arrivals_during_a_round_cause_one_more_round(running: Trigger, job: Batches, log: Arrivals) -> None:
+    job.left = 0
     job.may_end.clear()
-    driver = driver_of(job)
-    early, stopping = threading.Thread(target=driver.catch_up), threading.Thread(target=driver.stop)
-    early.start()
-    assert job.running.wait(10)
+    running.ensure_running()
+    assert job.running.wait(20)
+    for _ in range(5):
+        log.record(arrivals=1)
+    job.may_end.set()
+    eventually(lambda: job.rounds == 2)
+
+
+def test_a_record_without_arrivals_runs_no_batch(running: Trigger, job: Batches, log: Arrivals) -> None:
+    log.record(arrivals=4)
+    running.ensure_running()
+    eventually(lambda: job.rounds == 1)
+    log.record(arrivals=1)
+    eventually(lambda: job.rounds == 2)
+    log.record(arrivals=0)
+    time.sleep(0.1)
+    assert job.rounds == 2
+
+
+def test_a_batch_that_fails_is_told_once_and_retried(
+    running: Trigger, job: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trigger, "RETRY_SECONDS", 0.02)
+    job.failures = [OSError("the disk is full"), OSError("the disk is full")]
+    troubles = list[str | None]()
+    job.work = lambda: troubles.append(running.trouble())
+    # Not through the logger's own handlers: other tests configure logging.
+    with patch.object(trigger, "tell") as told:
+        running.ensure_running()
+        eventually(lambda: job.rounds == 1 and running.trouble() is None)
+    assert [call.args[1] for call in told.call_args_list] == ["BATCH_FAILED"]
+    assert troubles[:3] == [None, "the disk is full", "the disk is full"]
+
+
+def test_stopping_waits_for_the_running_batch_and_lets_none_follow(job: Batches, log: Arrivals) -> None:
+    job.may_end.clear()
+    running = Trigger(cast(Any, log), cast(Any, job))
+    running.ensure_running()
+    assert job.running.wait(20)
+    stopping = threading.Thread(target=running.stop)
     stopping.start()
     stopping.join(0.1)
     assert stopping.is_alive()
     job.may_end.set()
-    stopping.join(10)
-    early.join(10)
+    stopping.join(20)
     assert not stopping.is_alive()
+    assert job.left == 2
+    assert log.followers == []
+    running.ensure_running()
+    time.sleep(0.05)
     assert job.left == 2
 
 
-def test_what_goes_wrong_early_is_left_to_the_streaming_query() -> None:
-    job = Batches(3)
-    job.failure = error("INTERNAL", what="a test")
-    # Not through the logger's own handlers: other tests configure logging.
-    with patch.object(trigger, "tell") as told:
-        driver_of(job).catch_up()
-    assert job.left == 3
-    assert told.call_args.args[1] == "CATCH_UP_FAILED"
+def test_a_batch_may_stop_its_own_trigger(running: Trigger, job: Batches) -> None:
+    job.work = running.stop
+    running.ensure_running()
+    eventually(lambda: job.left == 2)
+    time.sleep(0.05)
+    assert job.left == 2
 
 
-class Query:
-    """A streaming query that Spark may end."""
-
-    failure = None
-
-    def __init__(self) -> None:
-        self.active, self.stopped, self.ticks = True, False, 0
-
-    @property
-    def running(self) -> bool:
-        if self.stopped:
-            raise ConnectionError("the JVM is gone")
-        return self.active
-
-    def stop(self) -> None:
-        self.stopped = True
-
-    def tick(self) -> None:
-        self.ticks += 1
-
-
-def test_a_query_that_spark_has_ended_is_begun_again_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trigger, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(trigger, "TRY_AGAIN_SECONDS", 0.0)
-    queries: list[Query] = []
-    broken = False
-
-    def start(work: object) -> Any:
-        if broken:
-            raise ConnectionError("the JVM is gone")
-        queries.append(Query())
-        return queries[-1]
-
-    log = SimpleNamespace(follow=lambda follower: None, unfollow=lambda follower: None)
-    driver = Trigger(start, cast(Any, log), cast(Any, SimpleNamespace(overdue=False, leave=lambda: None)))
-    driver.wake()
-    assert queries == []  # nobody has asked for batches
-    driver.ensure_running()
-    driver.wake()
-    assert len(queries) == 1
-    queries[0].active = False
-    with patch.object(trigger, "tell") as told:
-        driver.wake()
-        assert (len(queries), queries[0].stopped, queries[1].ticks) == (2, True, 1)
-        assert driver.trouble() is None
-        queries[1].active, broken = False, True
-        driver.wake()
-        driver.wake()
-        assert "the JVM is gone" in str(driver.trouble())
-        broken = False
-        driver.wake()
-    assert (len(queries), driver.trouble()) == (3, None)
-    assert [call.args[1] for call in told.call_args_list] == ["QUERY_ENDED", "QUERY_ENDED", "BATCH_FAILED"]
-    driver.stop()
-    driver.wake()
-    assert len(queries) == 3
+def test_the_wall_clock_wakes_only_a_trigger_that_runs(running: Trigger, job: Batches) -> None:
+    job.overdue = True
+    running.wake()
+    time.sleep(0.05)
+    assert not job.running.is_set()
+    running.ensure_running()
+    eventually(lambda: job.rounds == 1)
+    running.wake()
+    eventually(lambda: job.rounds == 2)
+    job.overdue = False
+    running.wake()
+    time.sleep(0.05)
+    assert job.rounds == 2

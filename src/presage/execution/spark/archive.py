@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,11 +31,11 @@ def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
     return frame
 
 
-def last_event(spark: SparkSession, files: FileSet) -> int | None:
+def last_event(session: Callable[[], SparkSession], files: FileSet) -> int | None:
     """The greatest event time; from the statistics, unless a bound cuts through a file."""
     if files.exact or files.max_time is None:
         return files.max_time
-    row = read_archive(spark, files).agg(F.max(F.unix_micros(F.col(TIME))).alias("last")).first()
+    row = read_archive(session(), files).agg(F.max(F.unix_micros(F.col(TIME))).alias("last")).first()
     return None if row is None else row["last"]
 
 

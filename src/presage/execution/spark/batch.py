@@ -21,30 +21,39 @@ from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
 from presage.plan.nodes import SEQ, TIME, Field, Node, order_columns
 from presage.storage import FileSet
 
-NO_EVENTS = -(2**62)
+ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
 
 
 @dataclass(frozen=True)
 class BatchContext:
     """What a plan needs to run. `watermark` is the statement's final one, `inner_watermark` that of derived streams.
 
-    `read` gives the archived events of a scan, with TIME as a timestamp; `operators` maps the nodes of capabilities to
-    the functions that run them.
+    `session` starts the session on first use: history may be read without one. `read` gives the archived events of a
+    scan, with TIME as a timestamp; `operators` maps the nodes of capabilities to the functions that run them.
     """
 
-    spark: SparkSession
+    session: Callable[[], SparkSession]
     read: Callable[[nodes.Scan], DataFrame | None]
     relations: Mapping[str, pa.Table]
     operators: Mapping[type[Node], Callable[..., DataFrame]]
     watermark: int
     inner_watermark: int
-    partitions: int
     rows_in_memory: int
     estimated_rows: int = 0
     # The files of a scan, for kernels that run over files.
     files: Callable[[nodes.Scan], FileSet] | None = None
     # Rows of history that are read at once; None: it decides.
     rows_per_chunk: int | None = None
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.session()
+
+    @property
+    def partitions(self) -> int:
+        """The partitions of a shuffle: as many as the session is set to, fewer for few rows."""
+        most = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        return max(1, min(most, -(-self.estimated_rows // ROWS_PER_TASK)))
 
     def inner(self, upper: int | None) -> BatchContext:
         """The context of the statement behind a derived stream, which ends at its own upper bound."""

@@ -1,4 +1,4 @@
-"""The streaming source of the live query: the newest number in a file, as a stream of numbers.
+"""A streaming source of the numbers 1, 2, … up to a count, each in a micro-batch of its own.
 
 It runs in a process of Spark, and its classes are pickled by value: files of `spark.submit.pyFiles` are on the workers'
 path, but Spark 4.3 drops them for a streaming source on the driver. So this module imports nothing of Presage.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
@@ -27,7 +26,7 @@ def register(spark: SparkSession) -> None:
 
 
 class PositionsSource(DataSource):
-    """Options: `file` holds the newest number; `each`: one micro-batch for each number, else for all new ones."""
+    """Option: `count`."""
 
     @classmethod
     def name(cls) -> str:
@@ -37,23 +36,18 @@ class PositionsSource(DataSource):
         return f"{NUMBER} bigint"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 (Spark's name)
-        return PositionsReader(self.options["file"], self.options.get("each") == "true")
+        return PositionsReader(int(self.options["count"]))
 
 
 class PositionsReader(DataSourceStreamReader):
-    def __init__(self, file: str, each: bool) -> None:
-        self._file = file
-        self._each = each
+    def __init__(self, count: int) -> None:
+        self._count = count
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return {NUMBER: 0}
 
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
-        try:
-            newest = int(Path(self._file).read_text())
-        except FileNotFoundError:
-            return start  # the engine is being closed
-        return {NUMBER: min(newest, start[NUMBER] + 1) if self._each else max(newest, start[NUMBER])}
+        return {NUMBER: min(self._count, start[NUMBER] + 1)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return [InputPartition(end[NUMBER])] if end != start else []
@@ -62,4 +56,4 @@ class PositionsReader(DataSourceStreamReader):
         yield (partition.value,)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing to do: positions are in the journal."""
+        """Nothing to do."""

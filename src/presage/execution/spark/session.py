@@ -7,16 +7,17 @@ import sys
 import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
-from typing import TypeVar
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, TypeVar
 
 from presage.errors import error
 from presage.execution.spark.jvm import launch, launch_now_if_wanted, launched, prepare_environment
 from presage.logging import INFO, tell
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 QUIET_SECONDS = 1.0
-NOTICE = "starting Spark: the first query of a process waits for it, a few seconds"
+NOTICE = "starting Spark: the first query that needs it waits a few seconds"
 
 T = TypeVar("T")
 
@@ -101,6 +102,8 @@ def own_session(settings: dict[str, str] | None = None) -> SparkSession:
         fix = "pass the session: Engine(spark=SparkSession.builder.getOrCreate()), or unset the variable"
         what, where = "a local session of the engine's own", "while SPARK_REMOTE is set"
         raise error("UNSUPPORTED", what=what, where=where, fix=fix)
+    from pyspark.sql import SparkSession
+
     jvm = launched() or launch_now_if_wanted()
     if jvm is None and in_notebook() and not any(name.startswith(OF_THE_JVM) for name in settings or {}):
         # Quiet: the JVM's messages at its start would fill the first cell.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from presage.errors import error
 from presage.execution.spark.session import leave_session, start_session, use_session, wait_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class SessionHandle:
@@ -51,8 +54,8 @@ class SessionHandle:
                 self._started()
 
     def _use_running(self) -> None:
-        """Use the active session, which Spark may know in this thread only; the engine does not stop it."""
-        self.now = SparkSession.getActiveSession()
+        """Use the session that runs already; the engine does not stop it."""
+        self.now = _running_session()
         if self.now is not None:
             self._name = use_session(self.now)
 
@@ -71,3 +74,16 @@ class SessionHandle:
         if self._starting is None:
             self._starting = start_session(self._settings)
         return self._starting
+
+
+def _running_session() -> SparkSession | None:
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        # Not `getActiveSession`: the first statement to need it may run in a thread that Spark does not know.
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None

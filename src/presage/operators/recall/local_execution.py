@@ -112,10 +112,15 @@ def ask_here(
     return _answers(select, pairs, asked.table[EVENT].to_numpy()[question], aggregates, evaluator)
 
 
+def reads_event_alone(select: Select) -> bool:
+    """Whether it selects from the event alone, with terms that can be evaluated here."""
+    others = select.sources or select.subqueries or select.grouped or select.windows
+    return not others and _computed(list(select.own_expressions()))
+
+
 def ask_event(select: Select, asked: Questions) -> pa.Table | None:
     """Answers of a select over the event alone; None if it is not, or cannot run locally."""
-    others = select.sources or select.subqueries or select.grouped or select.windows
-    if others or not _computed(list(select.own_expressions())):
+    if not reads_event_alone(select):
         return None
     evaluator, rows = Evaluator({}), asked.table
     if select.where is not None:

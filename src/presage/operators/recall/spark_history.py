@@ -21,22 +21,20 @@ from presage.execution.steps import relation_rows, schema_of
 from presage.model.arrow import to_arrow
 from presage.model.types import BOOLEAN, LONG
 from presage.operators.recall.answers import ARRIVED, WHEN, aggregates_of
+from presage.operators.recall.bounded import recall_all
 from presage.operators.recall.executor import Archive
 from presage.operators.recall.finish import finish, overflow
 from presage.operators.recall.history_chunks import CHUNK_ROWS, MOST_GROWTH, Chunk, history_chunks
 from presage.operators.recall.local_execution import MOST_ROWS, ask_event, ask_here, is_plain, plain_select, rows_here
 from presage.operators.recall.nodes import Nearby, Recall, Recalled, Retained, Select, Similar
 from presage.operators.recall.partial import merge_parts
-from presage.operators.recall.progress import History, Progress
+from presage.operators.recall.progress import History
 from presage.operators.recall.questions import EVENT, EVER, HIGH, Questions
 from presage.operators.recall.similar_rows import PastEvents, similar_rows
 from presage.operators.recall.spark_aggregates import BEYOND
 from presage.operators.recall.spark_selects import Asking, near_rows, select_groups, select_parts, select_rows
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, RelationScan, Scan
-
-# Events that read history together.
-EVENTS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,6 @@ class SparkHistory:
     node: Recall
     context: BatchContext
     chunk_rows: int | None = None
-    present: tuple[pa.Table, ...] = ()  # what a revision is joined with, as of the end of the query
     deployed: bool = False  # other events wait while a chunk is read
 
     def chunks(self) -> list[Chunk]:
@@ -70,7 +67,7 @@ class SparkHistory:
     def history(self) -> History:
         chunks = self.chunks()
         start = chunks[-1].low if chunks[-1].low != -EVER else None
-        return History(self.ask, self.last_arrival, self.similar, start, self.present)
+        return History(self.ask, self.last_arrival, self.similar, start)
 
     def last_arrival(self, recall: Recalled, chunk: Chunk) -> int:
         last = -1
@@ -182,9 +179,9 @@ class SparkHistory:
         return self.context.files(scan)
 
 
-def history_of(node: Recall, context: BatchContext) -> Archive:
-    """History for a deployed statement, as of the context."""
-    spark = SparkHistory(node, context, deployed=True)
+def history_of(node: Recall, context: BatchContext, deployed: bool = True) -> Archive:
+    """The history that a recall reads, as of the context."""
+    spark = SparkHistory(node, context, deployed=deployed)
     return Archive(spark.chunks(), spark.history(), spark.past_events())
 
 
@@ -192,21 +189,8 @@ def run_recall(node: Recall, context: BatchContext) -> DataFrame:
     """All revisions of all events, or the last of each."""
     events = _in_order(node.input, run(node.input, context))
     present = tuple(_present(each, context) for each in node.present)
-    spark = SparkHistory(node, context, present=present)
-    tables = [_schema(node).empty_table()]
-    for start in range(0, events.num_rows, EVENTS_AT_ONCE):
-        tables += recall_all(node, events.slice(start, EVENTS_AT_ONCE), spark, evaluator_of(node, context))
-    rows = pa.concat_tables([table.select(_schema(node).names).cast(_schema(node)) for table in tables])
-    return frame_of(context.spark, rows)
-
-
-def recall_all(node: Recall, events: pa.Table, spark: SparkHistory, evaluator: Evaluator) -> list[pa.Table]:
-    chunks = spark.chunks()
-    if any(isinstance(recall, Similar) for recall in node.recalls):
-        # The rarity of terms is that of all history.
-        chunks = [Chunk(chunks[-1].low, EVER)]
-    progress = Progress(node, events.combine_chunks(), evaluator, spark.history())
-    return [progress.read(chunk, last=chunk is chunks[-1]) for chunk in chunks]
+    archive = history_of(node, context, deployed=False).with_present(present)
+    return frame_of(context.spark, recall_all(node, events, archive, evaluator_of(node, context)))
 
 
 def evaluator_of(node: Recall, context: BatchContext) -> Evaluator:
@@ -216,10 +200,6 @@ def evaluator_of(node: Recall, context: BatchContext) -> Evaluator:
     relations = {name: context.relations[name] for name in names}
     native = not all(map(supports, exprs))
     return Evaluator(relations, catalyst(context.spark, relations) if native else None)
-
-
-def _schema(node: Recall) -> pa.Schema:
-    return schema_of(node.columns, node.order)
 
 
 def _streams(node: Recall) -> frozenset[int]:
@@ -286,8 +266,8 @@ def run_retained(node: Retained, context: BatchContext) -> DataFrame:
     return rows.withColumn("_n", place).where(F.col("_n") <= node.most).drop("_n")
 
 
-def _open_history(node: Recall, context_of: Callable[[Iterable[Node]], BatchContext]) -> Archive:
-    return history_of(node, context_of(node.histories))
+def _open_history(node: Recall, context_of: Callable[[Iterable[Node]], BatchContext], deployed: bool = True) -> Archive:
+    return history_of(node, context_of(node.histories), deployed)
 
 
 OPERATORS = SparkOperators({Recall: run_recall, Retained: run_retained}, histories={Recall: _open_history})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,11 +31,11 @@ def running(monkeypatch: pytest.MonkeyPatch, *lengths: int) -> list[int]:
     """Let queries end after so many batches each; the list of those that were begun."""
     begun: list[int] = []
 
-    def start(spark: Any, folder: Path, work: Callable[[int], None], each: bool) -> Query:
+    def start(spark: Any, count: int, step: Callable[[int], None], checkpoint: str) -> Query:
         begun.append(lengths[len(begun)])
-        return Query(work, begun[-1])
+        return Query(step, begun[-1])
 
-    monkeypatch.setattr(streaming, "start_positions", start)
+    monkeypatch.setattr(streaming, "start_numbers", start)
     return begun
 
 

@@ -7,14 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from presage.columnar.processing_order import sorted_table
 from presage.errors import QueryWarning, error
-from presage.execution.local import LocalAnswer
-from presage.execution.spark.failures import explained
-from presage.execution.spark.types import frame_of
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG, STRING
 from presage.plan.nodes import SEQ, TIME, Field, order_columns
@@ -22,6 +17,7 @@ from presage.plan.picture import Picture
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def no_picture() -> Picture:
@@ -32,30 +28,25 @@ def no_picture() -> Picture:
 class Result:
     """A bounded result. Nothing runs until rows are read; they are computed once for pandas and Arrow.
 
-    `frame` computes the rows on Spark; `local` is their local execution, or None where Spark must run.
+    `table` computes TIME, SEQ, order and columns, in any order; `frame` gives the sorted columns as a DataFrame.
     `remarks`: notes about the rows, for example on records that were rejected at loading."""
 
     def __init__(
         self,
         columns: tuple[Field, ...],
-        frame: Callable[[], DataFrame],
         depth: int,
+        table: Callable[[], pa.Table],
+        frame: Callable[[], DataFrame],
         explain: Callable[[], str],
-        partitions: Callable[[], int],
-        span: Callable[[], tuple[int, int]] = lambda: (0, 0),
         picture: Callable[[], Picture] = no_picture,
-        local: Callable[[], LocalAnswer | None] = lambda: None,
     ) -> None:
         self._columns = columns
-        self._frame = frame
-        self._local = local
         self._order = (TIME, SEQ, *order_columns(depth))
+        self._compute = table
+        self._frame = frame
         self._explain = explain
-        self._partitions = partitions
-        self._span = span
         self._picture = picture
         self._table: pa.Table | None = None
-        self._made: DataFrame | None = None
         self.remarks: tuple[str, ...] = ()
         self.warnings: tuple[QueryWarning, ...] = ()
 
@@ -71,40 +62,20 @@ class Result:
     @property
     def df(self) -> DataFrame:
         """The rows as a Spark DataFrame, sorted in the order of emission."""
-        rows = self._rows()
-        # Numbered columns: Spark does not distinguish names that differ only in case.
-        numbers = {name: f"c{i}" for i, name in enumerate(rows.columns)}
-        rows = rows.toDF(*numbers.values())
-        low, high = self._span()
-        slices = self._partitions()
-        if slices > 1 and high > low:
-            # Slices of time as partitions, in order: Spark's own sort would run the query twice to find the ranges.
-            # Timers may fire after the last event, so the outer slices are open.
-            width = -(-(high - low + 1) // slices)
-            slice_of = F.floor((F.col(numbers[TIME]) - F.lit(low)) / F.lit(width))
-            last = F.lit(slices - 1)
-            rows = rows.repartitionById(slices, F.greatest(F.lit(0), F.least(slice_of, last)).cast("int"))
-        else:
-            rows = rows.coalesce(1)
-        rows = rows.sortWithinPartitions(*(numbers[o] for o in self._order))
-        return rows.select(*(numbers[c] for c in self.columns)).toDF(*self.columns)
+        return self._frame()
 
     def to_arrow(self) -> pa.Table:
         if self._table is None:
-            local = self._local() if self._made is None else None
-            # Collected unsorted and sorted here: cheaper than a second shuffle.
-            with explained():
-                table = sorted_table(self._rows().toArrow() if local is None else local.rows(), self._order)
             schema = pa.schema([(c.name, to_arrow(c.type)) for c in self._columns])
-            self._table = table.select(self.columns).cast(schema)
+            # Sorted here: on Spark that is cheaper than a second shuffle.
+            self._table = sorted_table(self._compute(), self._order).select(self.columns).cast(schema)
         return self._table
 
     def to_pandas(self) -> pd.DataFrame:
         return self.to_arrow().to_pandas()
 
     def explain(self) -> str:
-        local = self._local()
-        return self._explain() if local is None else f"{self._explain()}\n\n== Place ==\n{local.describe()}"
+        return self._explain()
 
     def picture(self) -> Picture:
         """The automata of MATCH_RECOGNIZE and the terms of PATTERN, drawn; `.svg` is the text of the picture."""
@@ -124,12 +95,6 @@ class Result:
         remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks)
         return str(self.to_pandas().to_html(index=False, max_rows=50)) + remarks
 
-    def _rows(self) -> DataFrame:
-        if self._made is None:
-            with explained():
-                self._made = self._frame()
-        return self._made
-
 
 class TableResult(Result):
     """A result that is a table already: SHOW, DESCRIBE, EXPLAIN, rows of a deployed statement."""
@@ -142,8 +107,8 @@ class TableResult(Result):
         explain: Callable[[], str] = lambda: "this statement reads the catalog",
         picture: Callable[[], Picture] = no_picture,
     ) -> None:
-        super().__init__(columns, lambda: self.df, 0, explain, lambda: 1, picture=picture)
-        self._spark = spark
+        super().__init__(columns, 0, lambda: table, self._as_frame, explain, picture)
+        self._session = spark
         self._table = table
 
     @classmethod
@@ -156,9 +121,10 @@ class TableResult(Result):
         arrays = [pa.array([r[i] for r in rows], to_arrow(c.type)) for i, c in enumerate(columns)]
         return cls(columns, pa.table(arrays, names=list(names)), spark)
 
-    @property
-    def df(self) -> DataFrame:
-        return frame_of(self._spark(), self.to_arrow())
+    def _as_frame(self) -> DataFrame:
+        from presage.execution.spark.types import frame_of
+
+        return frame_of(self._session(), self.to_arrow())
 
 
 class PlanResult(TableResult):

@@ -1,4 +1,4 @@
-"""Prestart of the JVM with a heap for the inputs' size, while Python is still loading."""
+"""The options of a JVM that fits what a command will read. It is launched when a statement needs Spark, if one does."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from pathlib import Path
 from presage.cli.events import EventFile
 from presage.cli.script import check_script
 from presage.cli.text import name_of, read_text
-from presage.execution.spark.jvm import SMALL, launch
+from presage.execution.spark.jvm import SMALL, launch_when_needed
 
 # Below this a second compiler costs more than it brings. Kept well under a second of Spark's work.
 SMALL_BYTES = 16_000_000
 
 
-def read_and_start(file: str, files: list[EventFile], home: Path | None, debug: bool) -> str:
-    """The text of a file of statements, while the JVM starts; errors are reported before Spark's libraries load."""
+def read_checked(file: str, files: list[EventFile], home: Path | None, debug: bool) -> str:
+    """The text of a file of statements; without a home, its errors are reported before any library is loaded."""
     text = read_text(file)
-    start_jvm(files, home, debug)
+    prepare_jvm(files, home, debug)
     if home is None:
         check_script(text, name_of(file))
     return text
 
 
-def start_jvm(files: list[EventFile], home: Path | None, debug: bool) -> None:
-    """Start it in the background, unless this process has Spark already."""
+def prepare_jvm(files: list[EventFile], home: Path | None, debug: bool) -> None:
     paths = [file.path for file in files] + ([home] if home is not None else [])
-    launch(SMALL if _are_small(paths) else "", quiet=not debug)
+    launch_when_needed(SMALL if _are_small(paths) else "", quiet=not debug)
 
 
 def _are_small(paths: list[Path]) -> bool:
