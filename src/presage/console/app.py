@@ -17,7 +17,7 @@ from presage.console.plans import Plan
 from presage.console.tails import Tails, Traces
 from presage.engine import Engine
 
-ABOUT = "Declare, deploy, ask and watch. Send the token as Authorization: Bearer …; errors have one shape."
+ABOUT = "Declare, query, deploy and watch. Send the token as Authorization: Bearer …; errors have one shape."
 
 
 def make_app(
