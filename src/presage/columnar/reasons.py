@@ -20,7 +20,7 @@ Values = Callable[[Expr], pa.Array | None]
 Named = Callable[[Expr, Any], Any]
 # Outcomes of a chance. The first four are about the event, the last about the match that it could have joined.
 TAKEN, FAILS, UNTOLD, DENIES = "takes it", "fails", "cannot be told", "ends it"
-OVER = "its time was over"
+OVER = "expired"
 
 
 @dataclass(frozen=True)

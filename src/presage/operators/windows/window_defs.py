@@ -16,7 +16,7 @@ GROUPWIN = "groupwin"  # before another window: one of that window for each valu
 # Windows of EPL that the language does not have, each with what to write instead. They are refused by name: the nearest
 # known name would have another meaning.
 _BATCH = "#time_batch(…) closes by time alone, and #length_batch(…) by the number of events"
-_STATISTICS = "the aggregates of a window say more: count, avg, stddev"
+_STATISTICS = "use aggregates over the window: count, avg, stddev"
 EPL_WINDOWS = {
     **dict.fromkeys(["time_to_live", "timetolive", "sort", "rank", "expr", "expr_batch", "linest", "correl"], ""),
     "ext_timed": "all time is event time: where the expression is that, #time(…) is the same",
@@ -49,7 +49,7 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
         return WindowDef(KeepAll.name, group=window.by) if window.kind == GROUPWIN else window
     if window.kind != GROUPWIN or len(rest) > 1:
         before, extra = (rest[0], rest[1]) if window.kind == GROUPWIN else (first, rest[0])
-        fix = "only #groupwin(…) may stand before another window"
+        fix = "only #groupwin(…) may precede another window"
         raise unsupported(extra.span, f"#{extra.name} after #{before.name}", "as a chain", fix)
     inner = _bind_one(rest[0], binder)
     if inner.kind == GROUPWIN:
