@@ -235,7 +235,7 @@ def test_what_is_asked_of_the_event_alone_is_asked_before_history_is_read() -> N
         ("SELECT h.bw, rank() OVER (ORDER BY h.bw) AS m FROM Traffic h", "rank OVER"),
         ("SELECT count(DISTINCT h.bw) AS m FROM Traffic h", "DISTINCT"),
         ("SELECT h.bw FROM Traffic h JOIN Traffic g ON g.sid = h.sid", "joins streams"),
-        ("SELECT h.bw FROM Room x JOIN Traffic h ON h.sid = x.sid", "behind a relation"),
+        ("SELECT h.bw FROM Room x JOIN Traffic h ON h.sid = x.sid", "follows a relation"),
         ("SELECT h.bw FROM Traffic h WHERE EXISTS (SELECT x.sid FROM Room x)", "a select inside"),
         ("SELECT count(*) AS n FROM Room x", "no stream"),
     ],

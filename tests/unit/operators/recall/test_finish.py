@@ -138,9 +138,9 @@ def test_each_row_has_a_factor_of_its_own():
 
 def test_an_estimate_that_leaves_the_range_of_long_is_an_error():
     assert value("sum", t.LONG, [2**61], 3.9) > 2**62
-    with pytest.raises(PresageError, match=r"sum\(h.x\) passes"):
+    with pytest.raises(PresageError, match=r"sum\(h.x\) exceeds"):
         value("sum", t.LONG, [2**61], 4.0)
-    with pytest.raises(PresageError, match=r"sum\(h.x\) passes"):
+    with pytest.raises(PresageError, match=r"sum\(h.x\) exceeds"):
         value("sum", t.LONG, [-(2**61)], 8.0)
 
 
