@@ -171,7 +171,7 @@ def test_a_chain_of_derived_streams_may_be_long_and_not_endless() -> None:
 def test_a_query_that_reads_a_stream_again_and_again_is_stopped() -> None:
     found, *_ = refusals(chain(9, "{0}#length(1) AS a, {0}#length(1) AS b"))
     assert found.code == "LIMIT"
-    assert "(statements of derived streams in one query) of 256" in found.message
+    assert "256 (statements of derived streams in one query)" in found.message
 
 
 # -- dropping -----------------------------------------------------------------------------------------------

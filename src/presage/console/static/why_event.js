@@ -3,7 +3,7 @@
 import { get, named } from "./api.js";
 import { el, shown } from "./dom.js";
 
-const KINDS = { "takes it": "good", "ends it": "bad", "expired": "warn", "cannot be told": "warn" };
+const KINDS = { "takes it": "good", "ends it": "bad", "expired": "warn", "unknown": "warn" };
 // Events of a match that are shown; of a longer one the first and the last.
 const FEW = 8;
 
