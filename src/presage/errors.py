@@ -183,13 +183,13 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         "FILE_UNWRITABLE": Text(
             "the file '{path}' cannot be written: {why}", "check its folder, the disk and the permissions"
         ),
-        "FILE_EXISTS": Text("the file '{path}' is there already", "choose another name, or remove it"),
+        "FILE_EXISTS": Text("the file '{path}' already exists", "choose another name, or remove it"),
         "PATH_OUTSIDE_ROOTS": Text(
             "the path '{path}' is outside the allowed folders ({roots})",
             "move the file there, or add its folder to roots= where the engine is opened",
         ),
         "NOT_ALLOWED": Text("the console does not answer {what}", "{fix}"),
-        "STARTING": Text("the console is starting: {doing}", "ask again in a moment"),
+        "STARTING": Text("the console is starting: {doing}", "retry in a moment"),
         "HOME_LOCKED": Text("the home '{path}' is in use by {owner}", "close the other engine, or choose another home"),
         "ENGINE_FORKED": Text(
             "the home '{path}' was opened by process {owner}; process {pid} is a fork of it and may not use the engine",
@@ -200,7 +200,7 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "close this engine and end the other one, then open the home again; the call had no effect",
         ),
         "NOT_LOCAL": Text(
-            "'{path}' is an address, and {what} must be a path of this machine's file system",
+            "'{path}' is a URL; {what} must be a path on this machine's file system",
             "give the path of a local folder or file, or mount the store as a folder",
         ),
         "NOT_A_HOME": Text("'{path}' is not a Presage home: {why}", "{fix}"),
@@ -223,16 +223,16 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "statement '{name}' has stopped: {why}", "fix the cause, then call resume() on its deployment"
         ),
         "LIVE_STOPPED": Text(
-            "the live job cannot continue: {why}", "fix the cause: the job retries by itself, nothing is lost"
+            "the live job cannot continue: {why}", "fix the cause: the job retries by itself, and no event is lost"
         ),
         "SOURCE_FAILED": Text("the source '{kind}' of stream '{stream}' cannot continue: {why}", "{fix}"),
         "SINK_FAILED": Text("the sink '{name}' cannot continue: {why}", "{fix}"),
         "NO_PACKAGE": Text(
             "{what} needs the package {package}, which is not installed", "pip install 'presage[{extra}]'"
         ),
-        "NO_SECRET": Text("{owner} needs the variable {name} of the environment, which is not set", "{fix}"),
+        "NO_SECRET": Text("{owner} needs the environment variable {name}, which is not set", "{fix}"),
         "ENV_NOT_ALLOWED": Text(
-            "{owner} names the variable {name} of the environment, which statements may not use",
+            "{owner} uses the environment variable {name}, which statements may not read",
             "open the engine with allow_env=['{name}'], or start the command with --allow-env {name}",
         ),
         "HOST_NOT_ALLOWED": Text(
@@ -240,8 +240,8 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "open the engine with allow_hosts=['{name}'], or start the command with --allow-host {name}",
         ),
         "TIMEOUT": Text("{what} exceeded its timeout", "{fix}"),
-        "LIMIT": Text("{what} passes the limit ({limit_name}) of {limit}", "{fix}"),
-        "ENGINE_CLOSED": Text("this engine is closed", "make a new Engine"),
+        "LIMIT": Text("{what} exceeds the limit of {limit} ({limit_name})", "{fix}"),
+        "ENGINE_CLOSED": Text("this engine is closed", "open a new Engine"),
     },
     BindingError: {
         "UNKNOWN_STREAM": Text("there is no stream, schema or relation named '{name}'", "{fix}"),
@@ -259,11 +259,9 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         ),
         "AMBIGUOUS_NAME": Text("'{name}' could be {candidates}", "write {fix}"),
         "DUPLICATE_NAME": Text("the name '{name}' is used twice in {where}", "{fix}"),
-        "DIFFERS_IN_CASE": Text("'{name}' and '{other}' of {where} differ in case alone: {why}", "{fix}"),
+        "DIFFERS_IN_CASE": Text("'{name}' and '{other}' of {where} differ only in case: {why}", "{fix}"),
         "ALREADY_DECLARED": Text("'{name}' is already declared as a {kind}{difference}", "{fix}"),
-        "HOLDS_EVENTS": Text(
-            "DROP would delete {what}{more}", "keep it; only if all of that may go: DROP {kind} {name} CASCADE"
-        ),
+        "HOLDS_EVENTS": Text("DROP would delete {what}{more}", "to delete all of it: DROP {kind} {name} CASCADE"),
         "CONFLICTING_DOMAINS": Text(
             "'{name}' inherits attribute '{attribute}' as {first} from {first_owner} "
             "and as {second} from {second_owner}",
@@ -273,20 +271,20 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "stream '{name}' has no event time", "add EVENT TIME <a TIMESTAMP attribute>, or inherit one"
         ),
         "IN_USE": Text("'{name}' is used by {users}", "drop {users} first"),
-        "CYCLE": Text("{what} leads back to itself: {path}", "break the circle"),
+        "CYCLE": Text("{what} depends on itself: {path}", "break the cycle"),
         "UNKNOWN_PREFIX": Text("the prefix '{prefix}' is not declared", "{fix}"),
-        "UNKNOWN_TERM": Text("no attribute of {owner} means {term}", "{fix}"),
-        "NO_CONTEXT": Text("nothing says what the attributes of {kind} '{name}' mean", "{fix}"),
+        "UNKNOWN_TERM": Text("no attribute of {owner} is mapped to {term}", "{fix}"),
+        "NO_CONTEXT": Text("no context maps the attributes of {kind} '{name}' to terms", "{fix}"),
         "NO_KNOWLEDGE": Text(
             "a PATH needs a knowledge base, and none is declared", "write CREATE KNOWLEDGE name FROM 'file.ttl'"
         ),
         "KNOWLEDGE_NEEDED": Text(
-            "the knowledge bases stay as they were: without them '{name}' cannot be bound: {why}",
+            "the knowledge bases are unchanged: '{name}' could no longer be bound: {why}",
             "correct the files, or stop '{name}' first",
         ),
-        "PATH_WITHOUT_EVENT": Text("this PATH speaks of no event: {events} is not in it", "{fix}"),
+        "PATH_WITHOUT_EVENT": Text("this PATH uses no event: {events} does not occur in it", "{fix}"),
         "PATH_LINKS_EVENTS": Text(
-            "a PATH cannot link {first} and {second}: they meet here",
+            "a PATH cannot connect {first} and {second}: they share a variable here",
             "use different variables for the two events, and compare their attributes outside of the PATH",
         ),
     },
@@ -294,7 +292,7 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         "BAD_CONTEXT": Text("the context '{path}' cannot be used: {why}", "{fix}"),
         "KNOWLEDGE_NOT_RDF": Text("the file '{path}' cannot be read as {format}: {why}", "{fix}"),
         "KNOWLEDGE_INCONSISTENT": Text(
-            "the knowledge bases contradict themselves: {told}",
+            "the knowledge bases are inconsistent: {told}",
             "correct one of the facts, or leave out REASONING OWL_RL",
         ),
         "KNOWLEDGE_CHANGED": Text(
@@ -302,14 +300,14 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "deploy it again with replace=True",
         ),
         "DATA_SHAPE": Text("{what}: {found}", "{fix}"),
-        "ARITHMETIC_OVERFLOW": Text("{what} passes the range of {type}", "{fix}"),
-        "ASSERTION_FAILED": Text("the rows of '{name}' are not those expected: {why}"),
+        "ARITHMETIC_OVERFLOW": Text("{what} exceeds the range of {type}", "{fix}"),
+        "ASSERTION_FAILED": Text("the rows of '{name}' differ from the expected ones: {why}"),
         "SKIP_TARGET": Text(
             "AFTER MATCH SKIP TO {variable}: the variable {why} of {clause}",
             "skip TO NEXT ROW or PAST LAST ROW, or name a variable that every match has after its first row",
         ),
         "TABLE_CHANGED": Text(
-            "version {version} of the Delta table '{path}' changes or deletes rows ({operation}); streams only grow",
+            "version {version} of the Delta table '{path}' changes or deletes rows ({operation}); streams only append",
             "load the table as it is now into another stream",
         ),
         "TABLE_GAP": Text(
@@ -322,19 +320,19 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         "WRONG_ARGUMENTS": Text("{name} takes {expected}, found {found}", "{fix}"),
         "NOT_COMPARABLE": Text("{left} and {right} cannot be compared", "{fix}"),
         "WINDOW_WITHOUT_BOUND": Text("the window '{name}' needs {expected}", "write #{name}({example})"),
-        "AGGREGATE_NOT_ALLOWED": Text("the aggregate {name} cannot stand in {where}", "{fix}"),
+        "AGGREGATE_NOT_ALLOWED": Text("the aggregate {name} is not allowed in {where}", "{fix}"),
         "NOT_A_STREAM": Text("'{name}' is a {kind}, not a stream", "{fix}"),
-        "NOT_PREDICTED": Text("the rows of '{name}' are no functions of time", "{fix}"),
+        "NOT_PREDICTED": Text("the rows of '{name}' are not functions of time", "{fix}"),
         "BAD_VALUE": Text("{what} is {found}; it must be {expected}", "{fix}"),
     },
     UnsupportedError: {
         "UNSUPPORTED": Text("{what} is not supported {where}", "{fix}"),
         "TABLE_FEATURE": Text(
             "the Delta table '{path}' cannot be read: it uses {feature}",
-            "write it without that, or load a copy that another program makes of it",
+            "rewrite the table without it, or load a copy of the table",
         ),
     },
-    InternalError: {"INTERNAL": Text("Presage made a mistake: {what}", "please report it with the query")},
+    InternalError: {"INTERNAL": Text("internal error: {what}", "please report it with the query")},
 }
 CONDITIONS = {code: Condition(kind, *texts) for kind, messages in _MESSAGES.items() for code, texts in messages.items()}
 
@@ -342,11 +340,11 @@ CONDITIONS = {code: Condition(kind, *texts) for kind, messages in _MESSAGES.item
 # Warnings: message and fix, format strings over named parameters.
 WARNINGS: dict[str, tuple[str, str]] = {
     "GUARD_COVERS_LAST": (
-        "{guard} covers {covered} alone: {rest}",
+        "{guard} applies to {covered} only: {rest}",
         "write {all}, or ({alone}) in brackets if that is what you mean",
     ),
     "EVENTS_BEFORE_NOW": (
-        "statement '{name}' begins now and does not see what has arrived before: {counts}",
+        "statement '{name}' starts now and does not read events that arrived earlier: {counts}",
         "write WITHIN [, ) after FROM to begin with the first event, or WITHIN [now, ) if that is what you mean",
     ),
 }

@@ -154,7 +154,7 @@ class Workspace:
 
     def picture(self, *queries: BoundQuery, span: Span | None = None) -> Picture:
         """The automata and patterns of the queries, drawn; an error if they have none."""
-        from presage.operators.pictures import picture_of_all
+        from presage.operators.svg import picture_of_all
         from presage.plan.picture import Picture
 
         drawn = picture_of_all([self.optimize(query).plan for query in queries])

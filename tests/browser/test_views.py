@@ -28,7 +28,7 @@ def test_a_map_shows_where_things_are_and_moves_with_them(furnished: Served, pag
     assert page.locator(".map .object").first.get_attribute("style") != before
     # The others told nothing for longer than what they told holds.
     assert page.locator(".map .object.silent").count() == 5
-    page.click("text=The same as a list")
+    page.click("text=Show as a list")
     page.wait_for_selector("li:text-is('c0: x 777.0, y 333.0')")
 
 
@@ -53,7 +53,7 @@ def test_a_floor_plan_lies_under_the_map(served: Served, page: Page, tmp_path: P
     update = {"cart": "c0", "x_value": 850.0, "x_rate": 0.0, "y_value": 150.0, "y_rate": 0.0, "at": moment(500)}
     served.load("Cart", [update])
     page.wait_for_selector(".card:has-text('09:08:20')")
-    page.click("text=The same as a list")
+    page.click("text=Show as a list")
     page.wait_for_selector("li:text-is('c0: x 850.0, y 150.0, in Lab')")
     page.wait_for_timeout(1_200)
     keep_picture(page, f"plan-{colours}")
@@ -108,7 +108,7 @@ def test_a_match_shows_its_events_at_their_own_times(furnished: Served, page: Pa
     page.wait_for_selector("svg circle.event")
     assert page.locator("svg circle.event").count() == 2 * page.locator("svg .match").count()
     assert {"a", "b"} <= set(page.locator("svg text.event").all_text_contents())
-    page.click("text=The same as a list")
+    page.click("text=Show as a list")
     before = page.locator(".matches li").count()
     hotter = [{"room": "R0", "celsius": c, "at": moment(1_300 + i)} for i, c in enumerate((30.0, 40.0))]
     furnished.load("Temp", [*hotter, {"room": "R0", "celsius": 1.0, "at": moment(1_400)}])
@@ -157,7 +157,7 @@ def test_an_alert_has_its_revisions_similar_ones_and_buttons(furnished: Served, 
     assert too_faint(page) == []
     event = f"R3/{moment(1_302).replace('+00:00', 'Z')}"
     page.click(f"a:text-is('{event}') >> nth=0")
-    page.wait_for_selector("h3:text-is('Everything that was told of it')")
+    page.wait_for_selector("h3:text-is('All revisions')")
     assert page.locator("tbody tr").count() == 1
     with page.expect_response("**/api/recalls/continue"):
         page.get_by_role("button", name="Go on").press("Enter")

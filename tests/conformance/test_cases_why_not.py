@@ -20,7 +20,7 @@ from presage.operators.epl.nodes import PatternMatch
 from presage.operators.epl.tracing import showing
 from presage.operators.epl.why_not import why_pattern
 from presage.operators.match.nodes import Match
-from presage.operators.match.tracing import showing_rows
+from presage.operators.match.stages import showing_rows
 from presage.operators.match.why_not import why_match
 from presage.operators.running import STEPS as OPERATORS
 from presage.operators.trace_columns import bound_in

@@ -203,7 +203,7 @@ def test_credentials_come_from_the_environment_and_wrong_ones_are_said_without_t
     monkeypatch.setenv("K_USER", USER)
     engine.execute(declared(kafka_broker.guarded, topic, secret))
     status = until(engine, lambda status: status.state == "waiting" and bool(status.why))
-    assert "needs the variable K_PASSWORD of the environment" in status.why
+    assert "needs the environment variable K_PASSWORD" in status.why
     monkeypatch.setenv("K_PASSWORD", "wrong-wrong-wrong")
     status = until(engine, lambda status: "with these credentials" in status.why)
     assert "SaslAuthenticationException" in status.why

@@ -46,7 +46,7 @@ def found(case: Case, rows: list[dict[str, Any]]) -> Found:
     return made
 
 
-def asked(case: Case, optimized: bool = True) -> Found:
+def execute(case: Case, optimized: bool = True) -> Found:
     """The rows of a query over all that is there."""
     events = [
         (name, {**row, "ts": to_micros(row[stream.time])})
@@ -107,7 +107,7 @@ def assert_alike(rows: Found, expected: Found) -> None:
 @given(cases(), st.integers(0, 2**16))
 def test_standing_rows_are_those_of_the_query_however_events_come(case: Case, seed: int) -> None:
     event(case.class_by_definition)
-    expected = asked(case)
+    expected = execute(case)
     event("rows" if expected else "no rows")
     one, three = (lived(case, Random(seed), shards) for shards in (1, 3))
     assert_alike(one, expected)
@@ -119,4 +119,4 @@ def test_standing_rows_are_those_of_the_query_however_events_come(case: Case, se
 @settings(max_examples=settings.default.max_examples // 4)
 @given(cases())
 def test_the_optimizer_changes_no_row(case: Case) -> None:
-    assert_alike(asked(case, optimized=False), asked(case))
+    assert_alike(execute(case, optimized=False), execute(case))

@@ -33,7 +33,7 @@ def ask(store: ox.Store, text: str, head: str = "") -> set[frozenset[tuple[str, 
     }
 
 
-def asked(store: ox.Store, text: str, head: str = "") -> set[frozenset[tuple[str, str]]] | None:
+def solutions_or_none(store: ox.Store, text: str, head: str = "") -> set[frozenset[tuple[str, str]]] | None:
     """The same, or None where the text is refused."""
     try:
         return ask(store, text, head)
@@ -73,7 +73,7 @@ def test_simplified_leaves_no_sequence_and_no_inverse_on_top(tree: s.Group) -> N
 @given(group_texts(), graphs)
 def test_printed_and_simplified_have_the_solutions_of_what_was_written(text: str, graph: list[ox.Quad]) -> None:
     store = stored(graph)
-    wanted = asked(store, text, HEAD)
+    wanted = solutions_or_none(store, text, HEAD)
     tree = parsed(text)
     if isinstance(tree, Span):
         assert wanted is None
@@ -101,7 +101,7 @@ def test_a_soup_of_tokens_is_refused_with_a_place_or_means_something(text: str) 
         return
     assert parse_group(print_group(tree), {}) == tree
     # What the evaluator refuses, it refuses as a text: nothing else is raised.
-    asked(ox.Store(), print_group(tree))
+    solutions_or_none(ox.Store(), print_group(tree))
 
 
 @given(group_texts(), st.integers(0, 200), PIECES)
@@ -114,5 +114,5 @@ def test_one_piece_too_many_is_refused_with_a_place_or_read_as_the_evaluator_rea
         assert 0 <= tree.start < tree.end <= len(text) + 1
         return
     store = stored(TRIPLES)
-    wanted = asked(store, text, HEAD)
-    assert wanted is None or asked(store, print_group(tree)) == wanted
+    wanted = solutions_or_none(store, text, HEAD)
+    assert wanted is None or solutions_or_none(store, print_group(tree)) == wanted

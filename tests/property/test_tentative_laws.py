@@ -55,7 +55,7 @@ def within(text: str, bound: str) -> str:
     return f"{text} {bound}"
 
 
-def told(row: dict[str, Any]) -> tuple[str, ...]:
+def values_of(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(value) for name, value in row.items() if name not in ("at", "change"))
 
 
@@ -63,8 +63,8 @@ def net(rows: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
     """What was told and not taken back: nothing is told twice, nor taken back that was not told."""
     found: Counter[tuple[str, ...]] = Counter()
     for row in rows:
-        found[told(row)] += 1 if row["change"] == "insert" else -1
-        assert found[told(row)] in (0, 1), row
+        found[values_of(row)] += 1 if row["change"] == "insert" else -1
+        assert found[values_of(row)] in (0, 1), row
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
     return +found
 
@@ -122,7 +122,7 @@ class TentativeLife:
         return self.home.rows("told")
 
     def expected(self) -> Counter[tuple[str, ...]]:
-        return Counter(map(told, self.asked()))
+        return Counter(map(values_of, self.asked()))
 
     def asked(self) -> list[dict[str, Any]]:
         """The rows of the query over what has arrived."""

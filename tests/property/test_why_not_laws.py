@@ -21,7 +21,7 @@ from presage.operators.match.compile import match_kernel
 from presage.operators.match.kernel.spec import Skip
 from presage.operators.match.nodes import Match
 from presage.operators.match.paths import Partition, Path
-from presage.operators.match.tracing import showing_rows
+from presage.operators.match.stages import showing_rows
 from presage.operators.match.why_not import why_match
 from presage.operators.running import STEPS as OPERATORS
 from presage.operators.trace_columns import bound_in

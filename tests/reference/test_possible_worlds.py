@@ -47,7 +47,7 @@ def bell(*steps: int, tone: str = "ding") -> list[dict[str, Any]]:
     return [{"tone": tone, "at": step} for step in steps]
 
 
-def asked(query: Query, rows: Rows, *streams: Stream) -> dict[Any, Any]:
+def approximate_answers(query: Query, rows: Rows, *streams: Stream) -> dict[Any, Any]:
     """The answers, as approximate numbers; without selected variables keyed by the step alone."""
     steps, chains = chains_of({stream.name: stream for stream in streams}, rows)
     found = answers(query, steps, chains)
@@ -61,14 +61,14 @@ Q_S = Query((part("At", ANY, "a"), part("At", ANY, Y)), (compared(Y, "=", Consta
 def test_a_filter_waits_and_a_selection_ends() -> None:
     rows = {"At": at(1, "joe", a=0.5) + at(2, "joe", c=0.4, b=0.2) + at(3, "joe", b=0.5)}
     # At 3 the filter needs anything but b at 2 (0.8), the selection needs no event at 2 (0.4).
-    assert asked(Q_F, rows, AT) == {2: 0.1, 3: 0.5 * 0.8 * 0.5}
-    assert asked(Q_S, rows, AT) == {2: 0.1, 3: 0.5 * 0.4 * 0.5}
+    assert approximate_answers(Q_F, rows, AT) == {2: 0.1, 3: 0.5 * 0.8 * 0.5}
+    assert approximate_answers(Q_S, rows, AT) == {2: 0.1, 3: 0.5 * 0.4 * 0.5}
 
 
 def test_the_papers_input_sequence_tells_them_apart_with_certainty() -> None:
     rows = {"At": at(1, "joe", a=1) + at(2, "joe", c=1) + at(3, "joe", b=1)}
-    assert asked(Q_F, rows, AT) == {3: 1.0}
-    assert asked(Q_S, rows, AT) == {}
+    assert approximate_answers(Q_F, rows, AT) == {3: 1.0}
+    assert approximate_answers(Q_S, rows, AT) == {}
 
 
 def test_joes_coffee() -> None:
@@ -82,7 +82,7 @@ def test_joes_coffee() -> None:
         + at(2, "sue", c1=1.0)
     }
     # At 4: coffee at 2 and no office at 3, or coffee at 3 alone.
-    assert asked(query, rows, AT) == {3: 0.5 * 0.5 * 0.4, 4: 0.5 * (0.5 * 0.6 + 0.5 * 0.1) * 0.5}
+    assert approximate_answers(query, rows, AT) == {3: 0.5 * 0.5 * 0.4, 4: 0.5 * (0.5 * 0.6 + 0.5 * 0.1) * 0.5}
 
 
 HALL = Query(
@@ -108,38 +108,38 @@ WALKS: Rows = {
 def test_anyone_who_goes_through_the_hall() -> None:
     # Joe at 4: a h h c, or a a h c. Sue cannot be anywhere at 4.
     joe = 0.5 * 0.4 * 0.25 + 0.5 * 1.0 * 0.25
-    assert asked(HALL, WALKS, WALK) == {3: 1 - (1 - 0.3) * (1 - 0.25), 4: joe}
+    assert approximate_answers(HALL, WALKS, WALK) == {3: 1 - (1 - 0.3) * (1 - 0.25), 4: joe}
 
 
 def test_a_selected_variable_has_one_answer_for_each_value() -> None:
     query = Query(HALL.parts, selected=("x",))
-    found = asked(query, WALKS, WALK)
+    found = approximate_answers(query, WALKS, WALK)
     assert found == {(("joe",), 3): 0.3, (("sue",), 3): 0.25, (("joe",), 4): 0.175}
 
 
 def test_no_event_is_no_candidate() -> None:
     query = Query((part("At", ANY, "a"), part("At", ANY, ANY)))
     rows = {"At": at(1, "joe", a=1.0) + at(2, "joe", b=0.25) + at(3, "joe", b=0.5, c=0.5)}
-    assert asked(query, rows, AT) == {2: 0.25, 3: 0.75}
+    assert approximate_answers(query, rows, AT) == {2: 0.25, 3: 0.75}
 
 
 def test_a_selected_variable_is_compared_after_next() -> None:
     query = Query((part("At", ANY, "a"), part("At", ANY, Y)), selected=("y",))
     rows = {"At": at(1, "joe", a=1.0) + at(2, "joe", b=0.5, c=0.3) + at(3, "joe", b=0.5)}
     # At 3 only if there was no event at all at 2: had y been b from the start, c at 2 would not have counted.
-    assert asked(query, rows, AT) == {(("b",), 2): 0.5, (("c",), 2): 0.3, (("b",), 3): 0.2 * 0.5}
+    assert approximate_answers(query, rows, AT) == {(("b",), 2): 0.5, (("c",), 2): 0.3, (("b",), 3): 0.2 * 0.5}
 
 
 def test_a_match_is_counted_once_however_often_it_began() -> None:
     query = Query((part("At", ANY, "a"), part("Bell", ANY)))
     rows = {"At": at(1, "joe", a=0.5) + at(2, "joe", a=0.5) + at(2, "sue", a=0.5), "Bell": bell(3)}
-    assert asked(query, rows, AT, BELL) == {3: 1 - 0.5**3}
+    assert approximate_answers(query, rows, AT, BELL) == {3: 1 - 0.5**3}
 
 
 def test_a_certain_stream_may_have_several_events_at_a_step() -> None:
     query = Query((part("Bell", X), part("At", ANY, X)))
     rows = {"At": at(2, "joe", a=0.5, b=0.25), "Bell": bell(1, tone="a") + bell(1, tone="b") + bell(1, tone="c")}
-    assert asked(query, rows, AT, BELL) == {2: 0.75}
+    assert approximate_answers(query, rows, AT, BELL) == {2: 0.75}
 
 
 def test_a_safe_plan_of_three_streams() -> None:
@@ -155,21 +155,21 @@ def test_a_safe_plan_of_three_streams() -> None:
         "T": [there(3, "a", 0.8), there(3, "b", 1.0), there(4, "a", 0.5)],
     }
     both = 1 - (1 - 0.25) ** 2
-    assert asked(query, rows, *streams) == {3: 0.8 * both, 4: 0.2 * 0.5 * both}
+    assert approximate_answers(query, rows, *streams) == {3: 0.8 * both, 4: 0.2 * 0.5 * both}
 
 
 def test_kleene_plus_over_uncertain_events() -> None:
     query = Query((part("At", ANY, "a"), part("At", ANY, "b", plus=Plus()), part("At", ANY, "c")))
     rows = {"At": at(1, "joe", a=1.0) + at(2, "joe", b=0.5, c=0.5) + at(3, "joe", b=0.5) + at(4, "joe", c=0.5)}
     # At 4: b at 2, at 3 or at both.
-    assert asked(query, rows, AT) == {4: 0.75 * 0.5}
+    assert approximate_answers(query, rows, AT) == {4: 0.75 * 0.5}
 
 
 def test_each_unfolding_is_an_answer_of_its_own_step() -> None:
     query = Query((part("At", ANY, "a"), part("At", ANY, L, plus=Plus((), compared(L, "<>", Constant("c"))))))
     rows = {"At": at(1, "joe", a=1.0) + at(2, "joe", b=0.5, c=0.25) + at(3, "joe", b=0.5)}
     # At 3 unless c came at 2 (0.25), which is the next event and fails.
-    assert asked(query, rows, AT) == {2: 0.5, 3: 0.75 * 0.5}
+    assert approximate_answers(query, rows, AT) == {2: 0.5, 3: 0.75 * 0.5}
 
 
 # -- Markov streams -----------------------------------------------------------------------------------------------
@@ -179,18 +179,18 @@ def test_markov_values_depend_on_the_step_before() -> None:
     rows = {"Walk": walk(1, "joe", None, a=0.5, b=0.5) + walk(2, "joe", "a", a=1.0) + walk(2, "joe", "b", b=1.0)}
     stays = Query((part("Walk", P, L), part("Walk", P, L)), selected=("l",))
     moves = Query((part("Walk", P, X), part("Walk", P, Y)), (compared(X, "<>", Y),))
-    assert asked(stays, rows, WALK) == {(("a",), 2): 0.5, (("b",), 2): 0.5}
-    assert asked(moves, rows, WALK) == {}
+    assert approximate_answers(stays, rows, WALK) == {(("a",), 2): 0.5, (("b",), 2): 0.5}
+    assert approximate_answers(moves, rows, WALK) == {}
 
 
 def test_after_no_event_only_rows_without_a_previous_value_count() -> None:
     rows = {"Walk": walk(1, "joe", None, a=0.5) + walk(2, "joe", "a", a=0.5) + walk(2, "joe", None, a=0.25)}
-    assert asked(Query((part("Walk", ANY, "a"),)), rows, WALK) == {1: 0.5, 2: 0.5 * 0.5 + 0.5 * 0.25}
+    assert approximate_answers(Query((part("Walk", ANY, "a"),)), rows, WALK) == {1: 0.5, 2: 0.5 * 0.5 + 0.5 * 0.25}
 
 
 def test_a_previous_value_without_rows_leads_to_no_event() -> None:
     rows = {"Walk": walk(1, "joe", None, a=0.5, b=0.5) + walk(2, "joe", "a", a=1.0)}
-    assert asked(Query((part("Walk", ANY, ANY),)), rows, WALK) == {1: 1.0, 2: 0.5}
+    assert approximate_answers(Query((part("Walk", ANY, ANY),)), rows, WALK) == {1: 1.0, 2: 0.5}
 
 
 def test_a_step_of_another_stream_is_a_step_without_an_event() -> None:
@@ -198,15 +198,15 @@ def test_a_step_of_another_stream_is_a_step_without_an_event() -> None:
         "Walk": walk(1, "joe", None, a=1.0) + walk(3, "joe", "a", a=0.75) + walk(3, "joe", None, a=0.125),
         "Bell": bell(2),
     }
-    assert asked(Query((part("Walk", ANY, "a"),)), rows, WALK) == {1: 1.0, 3: 0.75}
+    assert approximate_answers(Query((part("Walk", ANY, "a"),)), rows, WALK) == {1: 1.0, 3: 0.75}
     # With the bell there is a step between them, and at it no row of Joe.
     query = Query((part("Bell", ANY), part("Walk", ANY, "a")))
-    assert asked(query, rows, WALK, BELL) == {3: 0.125}
+    assert approximate_answers(query, rows, WALK, BELL) == {3: 0.125}
 
 
 def test_a_key_may_begin_late() -> None:
     rows = {"Walk": walk(1, "joe", None, a=1.0) + walk(2, "sue", None, a=0.5) + walk(3, "sue", "a", a=1.0)}
-    assert asked(Query((part("Walk", "sue", "a"),)), rows, WALK) == {2: 0.5, 3: 0.5}
+    assert approximate_answers(Query((part("Walk", "sue", "a"),)), rows, WALK) == {2: 0.5, 3: 0.5}
 
 
 def test_two_uncertain_attributes_are_one_value() -> None:
@@ -227,7 +227,7 @@ def test_two_uncertain_attributes_are_one_value() -> None:
         ]
     }
     query = Query((part("Pos", ANY, ANY, Y), part("Pos", Constant(1), ANY, Y)), selected=("y",))
-    assert asked(query, rows, stream) == {((0,), 2): 0.5, ((1,), 2): 0.125}
+    assert approximate_answers(query, rows, stream) == {((0,), 2): 0.5, ((1,), 2): 0.125}
 
 
 # -- worlds -------------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_more_mass_than_one_is_refused() -> None:
 
 
 def test_nothing_loaded_has_no_answer() -> None:
-    assert asked(Q_F, {}, AT) == {}
+    assert approximate_answers(Q_F, {}, AT) == {}
 
 
 @pytest.mark.parametrize(

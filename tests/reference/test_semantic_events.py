@@ -76,7 +76,9 @@ def context(**terms: Any) -> str:
     return json.dumps({"@context": {**{k: v for k, v in CAMPUS.items() if k != "rdf"}, **words, **terms}})
 
 
-def said(values: dict[str, Any], context_text: str, known: str = "", stream: str = "AirflowReport") -> set[str]:
+def short_triples(
+    values: dict[str, Any], context_text: str, known: str = "", stream: str = "AirflowReport"
+) -> set[str]:
     """An event's triples but for its node, written short: `evt:hasSource ee:D1`. What is said to it has a `^`."""
     found = set()
     for s, p, o in semantic_graph(values, stream, context_text, closure(turtle(known))):
@@ -183,28 +185,28 @@ WORD = {"@id": "evt:hasSource", "@type": "@vocab"}
 
 
 def test_an_attribute_that_the_context_does_not_map_says_nothing() -> None:
-    assert said({"x": 1.0, "y": 2.0}, context(x="hvc:airflow")) == {'hvc:airflow "1.0"^^xsd:double'}
+    assert short_triples({"x": 1.0, "y": 2.0}, context(x="hvc:airflow")) == {'hvc:airflow "1.0"^^xsd:double'}
     assert semantic_graph({"x": 1.0}, "AirflowReport", None, frozenset()) == frozenset()
 
 
 def test_a_vocabulary_maps_every_name_that_the_context_does_not_deny() -> None:
     text = context(vocab=CAMPUS["hvc"], y=None)
-    assert said({"x": True, "y": True}, text) == {'hvc:x "true"^^xsd:boolean', "rdf:type hvc:AirflowReport"}
+    assert short_triples({"x": True, "y": True}, text) == {'hvc:x "true"^^xsd:boolean', "rdf:type hvc:AirflowReport"}
 
 
 def test_a_null_says_nothing() -> None:
-    assert said({"x": None, "k": None}, context(x="hvc:airflow", k=SOURCE), D1) == set()
+    assert short_triples({"x": None, "k": None}, context(x="hvc:airflow", k=SOURCE), D1) == set()
 
 
 def test_an_array_says_each_of_its_elements() -> None:
     text = context(x="hvc:airflow", k=SOURCE)
-    assert said({"x": [1, None, 2], "k": ["ee:D1", "ee:D2", "ee:D3", None]}, text, D1) == {
+    assert short_triples({"x": [1, None, 2], "k": ["ee:D1", "ee:D2", "ee:D3", None]}, text, D1) == {
         'hvc:airflow "1"^^xsd:integer',
         'hvc:airflow "2"^^xsd:integer',
         "evt:hasSource ee:D1",
         "evt:hasSource ee:D2",
     }
-    assert said({"x": []}, text) == set()
+    assert short_triples({"x": []}, text) == set()
 
 
 @pytest.mark.parametrize(
@@ -212,27 +214,27 @@ def test_an_array_says_each_of_its_elements() -> None:
 )
 def test_an_identifier_is_compact_absolute_or_relative_to_the_base(value: str) -> None:
     text = context(base=CAMPUS["ee"].removesuffix("#"), k=SOURCE)
-    assert said({"k": value}, text, D1) == {"evt:hasSource ee:D1"}
+    assert short_triples({"k": value}, text, D1) == {"evt:hasSource ee:D1"}
 
 
 @pytest.mark.parametrize("value", ["D1", "", "a b", "_:b", "zz:D1", "@id"])
 def test_an_identifier_that_leads_nowhere_says_nothing(value: str) -> None:
     # A term of the context is none for an identifier; a blank node is nobody that the knowledge speaks of.
     known = D1 + "_:b a ee:Sensor ."
-    assert said({"k": value}, context(k=SOURCE, D1="ee:D1"), known) == set()
+    assert short_triples({"k": value}, context(k=SOURCE, D1="ee:D1"), known) == set()
 
 
 def test_a_word_is_a_term_of_the_context_first_and_else_part_of_the_vocabulary() -> None:
     text = context(vocab=CAMPUS["ee"], k=WORD, D1="ee:D2", AirflowReport=None)
-    assert said({"k": "D1"}, text, D1) == {"evt:hasSource ee:D2"}
-    assert said({"k": "D2"}, text, D1) == {"evt:hasSource ee:D2"}
-    assert said({"k": "ee:D1"}, text, D1) == {"evt:hasSource ee:D1"}
-    assert said({"k": CAMPUS["ee"] + "D1"}, text, D1) == {"evt:hasSource ee:D1"}
+    assert short_triples({"k": "D1"}, text, D1) == {"evt:hasSource ee:D2"}
+    assert short_triples({"k": "D2"}, text, D1) == {"evt:hasSource ee:D2"}
+    assert short_triples({"k": "ee:D1"}, text, D1) == {"evt:hasSource ee:D1"}
+    assert short_triples({"k": CAMPUS["ee"] + "D1"}, text, D1) == {"evt:hasSource ee:D1"}
 
 
 def test_a_word_without_a_vocabulary_is_relative_to_the_base() -> None:
     text = context(base="http://cei.usc.edu/", k=WORD)
-    assert said({"k": "Equipment.owl#D1"}, text, D1) == {"evt:hasSource ee:D1"}
+    assert short_triples({"k": "Equipment.owl#D1"}, text, D1) == {"evt:hasSource ee:D1"}
 
 
 @pytest.mark.parametrize(
@@ -279,10 +281,10 @@ def test_a_value_without_a_datatype_has_that_of_its_type(value: Any, literal: st
 
 
 def test_an_event_has_a_type_where_the_context_maps_the_name_of_its_stream() -> None:
-    assert said({}, context(AirflowReport="evt:Report")) == {"rdf:type evt:Report"}
-    assert said({}, context(Other="evt:Report")) == set()
+    assert short_triples({}, context(AirflowReport="evt:Report")) == {"rdf:type evt:Report"}
+    assert short_triples({}, context(Other="evt:Report")) == set()
     # The name is no address.
-    assert said({}, context(base=CAMPUS["evt"])) == set()
+    assert short_triples({}, context(base=CAMPUS["evt"])) == set()
 
 
 def test_an_entity_that_nothing_is_known_of_links_to_nothing_and_is_counted() -> None:
@@ -309,7 +311,7 @@ def test_an_entity_that_nothing_is_known_of_links_to_nothing_and_is_counted() ->
 )
 def test_what_holds_by_a_property_holds_by_all_above_it(known: str) -> None:
     values, text = {"k": "ee:D1"}, context(k=SOURCE)
-    assert "evt:q ee:D1" in said(values, text, D1 + known)
+    assert "evt:q ee:D1" in short_triples(values, text, D1 + known)
     # Also where the knowledge is not closed.
     assert (EVENT, node("evt:q"), node("ee:D1")) in semantic_graph(values, "S", text, turtle(D1 + known))
 
@@ -320,22 +322,22 @@ def test_an_inverse_of_what_holds_goes_from_the_value_to_the_event() -> None:
         + """evt:hasSource rdfs:subPropertyOf evt:p . evt:reports owl:inverseOf evt:p .
                     evt:reports owl:equivalentProperty evt:tells . evt:tells rdfs:subPropertyOf evt:any ."""
     )
-    assert said({"k": "ee:D1"}, context(k=SOURCE), known) == {
+    assert short_triples({"k": "ee:D1"}, context(k=SOURCE), known) == {
         *("evt:hasSource ee:D1", "evt:p ee:D1"),
         *("^evt:reports ee:D1", "^evt:tells ee:D1", "^evt:any ee:D1"),
     }
-    assert "^evt:reports ee:D1" in said(
+    assert "^evt:reports ee:D1" in short_triples(
         {"k": "ee:D1"}, context(k=SOURCE), D1 + "evt:hasSource owl:inverseOf evt:reports ."
     )
     # Nothing can be said of a literal.
-    assert said({"k": "x"}, context(k="evt:hasSource"), known) == {'evt:hasSource "x"', 'evt:p "x"'}
+    assert short_triples({"k": "x"}, context(k="evt:hasSource"), known) == {'evt:hasSource "x"', 'evt:p "x"'}
 
 
 def test_the_types_of_an_event_include_what_is_above_and_equal() -> None:
     known = """evt:A rdfs:subClassOf evt:B . evt:C owl:equivalentClass evt:B .
                evt:C rdfs:subClassOf evt:D . evt:X rdfs:subClassOf evt:A ."""
     kinds = {"rdf:type evt:A", "rdf:type evt:B", "rdf:type evt:C", "rdf:type evt:D"}
-    assert said({}, context(AirflowReport="evt:A"), known) == kinds
+    assert short_triples({}, context(AirflowReport="evt:A"), known) == kinds
     graph = semantic_graph({}, "AirflowReport", context(AirflowReport="evt:A"), turtle(known))
     assert {f"rdf:type {brief(o)}" for _, _, o in graph} == kinds
 
@@ -353,7 +355,7 @@ def test_the_types_of_an_event_include_what_is_above_and_equal() -> None:
 )
 def test_nothing_else_follows_from_what_an_event_says(known: str) -> None:
     text = context(k=SOURCE, AirflowReport="evt:Report")
-    assert said({"k": "ee:D1"}, text, D1 + known) == {"evt:hasSource ee:D1", "rdf:type evt:Report"}
+    assert short_triples({"k": "ee:D1"}, text, D1 + known) == {"evt:hasSource ee:D1", "rdf:type evt:Report"}
 
 
 def test_what_is_known_of_an_equal_of_an_entity_is_known_of_the_entity() -> None:

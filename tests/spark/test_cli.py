@@ -231,7 +231,7 @@ def test_an_unexpected_exception_is_one_line_and_a_traceback_only_on_demand(
     monkeypatch.setattr("presage.engine.Engine.carry_out", break_down)
     done = presage("query", "mean.epl")
     assert done.exit_code == 1
-    assert "error[INTERNAL]: Presage made a mistake: ZeroDivisionError: oh" in done.stderr
+    assert "error[INTERNAL]: internal error: ZeroDivisionError: oh" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Traceback" in presage("query", "mean.epl", "--debug").stderr
 

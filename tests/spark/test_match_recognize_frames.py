@@ -70,7 +70,7 @@ def settings(spark: SparkSession, **values: str) -> Iterator[None]:
 # -- the cases of the language ------------------------------------------------------------------------
 
 
-def asked(case: Case) -> s.Query:
+def query_of(case: Case) -> s.Query:
     query = parse_statement(case.query)
     assert isinstance(query, s.Query)
     return query
@@ -78,7 +78,7 @@ def asked(case: Case) -> s.Query:
 
 def fits(case: Case) -> bool:
     """One stream through MATCH_RECOGNIZE and nothing else, in columns that are there."""
-    query = asked(case)
+    query = query_of(case)
     (item, *more) = query.items
     plain = all(isinstance(x.expr, s.Name | s.Member) for x in query.select if isinstance(x, s.SelectItem))
     others = (query.where, query.within, query.output, item.condition, *item.windows)
@@ -89,7 +89,7 @@ def rows_of(case: Case, spark: SparkSession) -> DataFrame:
     """The rows of a case as text, with its id."""
     from pyspark.sql import functions as F
 
-    query = asked(case)
+    query = query_of(case)
     (item,) = query.items
     assert item.match is not None
     clause = print_match(item.match).strip().removeprefix("MATCH_RECOGNIZE").strip()[1:-1]

@@ -133,7 +133,7 @@ def test_a_home_that_is_closed_in_the_middle_goes_on(spark: SparkSession, tmp_pa
         assert found == near(rows(engine.query(text)))
 
 
-def told(row: dict[str, Any]) -> tuple[str, ...]:
+def values_of(row: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(value) for name, value in row.items() if name not in ("at", "change"))
 
 
@@ -141,7 +141,7 @@ def net(changes: list[dict[str, Any]]) -> Counter[tuple[str, ...]]:
     """What was told and not taken back."""
     found: Counter[tuple[str, ...]] = Counter()
     for row in changes:
-        found[told(row)] += 1 if row["change"] == "insert" else -1
+        found[values_of(row)] += 1 if row["change"] == "insert" else -1
     return +found
 
 
@@ -152,12 +152,12 @@ def test_what_has_arrived_is_foretold_at_once_and_in_the_end_what_held(engine: E
         engine.load("Gps", [one])
         live.drain(timeout=60)
         if number in (1, 4, 6, 7):
-            assert net(rows(live.results())) == Counter(map(told, rows(engine.query(QUERIES["join"]))))
+            assert net(rows(live.results())) == Counter(map(values_of, rows(engine.query(QUERIES["join"]))))
     engine.advance("Gps", moment(200))
     live.drain(timeout=60)
     changes = rows(live.results())
     assert {row["change"] for row in changes} == {"insert", "delete"}
-    held = Counter(map(told, rows(engine.query(QUERIES["join"]))))
+    held = Counter(map(values_of, rows(engine.query(QUERIES["join"]))))
     assert net(changes) == held
     replayed = rows(engine.query(text, mode="stream", batches=4))
     assert {row["change"] for row in replayed} == {"insert", "delete"}
@@ -172,7 +172,7 @@ def test_shards_on_workers_foretell_as_one(spark: SparkSession, tmp_path: Path) 
         for some in (UPDATES[:4], UPDATES[4:7], UPDATES[7:]):
             engine.load("Gps", some)
             live.drain(timeout=60)
-            assert net(rows(live.results())) == Counter(map(told, rows(engine.query(QUERIES["value"]))))
+            assert net(rows(live.results())) == Counter(map(values_of, rows(engine.query(QUERIES["value"]))))
 
 
 def test_rows_become_a_stream_that_others_read(engine: Engine) -> None:

@@ -229,7 +229,7 @@ def test_a_stream_that_has_events_is_dropped_with_CASCADE_alone(engine: Engine) 
         "DROP would delete stream 'Tick' (3 events, 1 rejected); with it would go statement 'spikes', "
         "derived stream 'Loud'"
     )
-    assert problem.fix == "keep it; only if all of that may go: DROP STREAM Tick CASCADE"
+    assert problem.fix == "to delete all of it: DROP STREAM Tick CASCADE"
     assert engine.catalog.types.keys() >= {"Tick", "Loud"}
     gone = engine.execute("DROP STREAM Tick CASCADE")
     assert gone is not None

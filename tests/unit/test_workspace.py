@@ -43,8 +43,8 @@ REFUSED = [
         "INSERT INTO Motion SELECT x FROM Motion",
         "CYCLE",
         1,
-        "the derived stream 'Motion' leads back to itself: Motion <- Motion",
-        "break the circle",
+        "the derived stream 'Motion' depends on itself: Motion <- Motion",
+        "break the cycle",
     ),
     (
         "INSERT INTO Loud SELECT log AS at FROM Fault",
@@ -57,15 +57,15 @@ REFUSED = [
         "INSERT INTO Motion SELECT camera FROM CameraEvent",
         "CYCLE",
         1,
-        "the derived stream 'Motion' leads back to itself: Motion <- CameraEvent",
-        "break the circle",
+        "the derived stream 'Motion' depends on itself: Motion <- CameraEvent",
+        "break the cycle",
     ),
     (
         "INSERT INTO Loud SELECT 1 AS n FROM Event",
         "CYCLE",
         1,
-        "the derived stream 'Loud' leads back to itself: Loud <- Event <- Loud",
-        "break the circle",
+        "the derived stream 'Loud' depends on itself: Loud <- Event <- Loud",
+        "break the cycle",
     ),
     ("DROP STREAM Motoin", "UNKNOWN_OBJECT", 1, "there is no stream named 'Motoin'", "did you mean 'Motion'?"),
     (
@@ -164,14 +164,14 @@ def test_a_chain_of_derived_streams_may_be_long_and_not_endless() -> None:
     (found,) = refusals("SELECT a.x FROM A32 AS a", chain(31, "{0} AS a") + "INSERT INTO A32 SELECT x FROM A31;")
     assert (found.code, found.column) == ("LIMIT", 17)
     assert found.message == (
-        "the query down to the derived stream 'A0' passes the limit (streams derived from each other) of 32"
+        "the query down to the derived stream 'A0' exceeds the limit of 32 (streams derived from each other)"
     )
 
 
 def test_a_query_that_reads_a_stream_again_and_again_is_stopped() -> None:
     found, *_ = refusals(chain(9, "{0}#length(1) AS a, {0}#length(1) AS b"))
     assert found.code == "LIMIT"
-    assert "(statements of derived streams in one query) of 256" in found.message
+    assert "256 (statements of derived streams in one query)" in found.message
 
 
 # -- dropping -----------------------------------------------------------------------------------------------

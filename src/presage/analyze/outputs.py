@@ -50,7 +50,7 @@ def bind_outputs(query: s.Query, scope: Scope, binder: ExpressionBinder, problem
 
 
 def _only_shown(query: s.Query) -> bool:
-    """Whether the rows are only shown. Their names may then differ in case alone, as M and m in a query of EPL's paper;
+    """Whether the rows are only shown. Their names may then differ only in case, as M and m in a query of EPL's paper;
     to Spark these would be one column."""
     return query.insert_into is None and not query.distinct and query.output is None
 

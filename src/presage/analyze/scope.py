@@ -39,7 +39,7 @@ class ScopeItem:
         return next((t for n, t in (*self.attributes, *self.hidden) if n == name), None)
 
     def plan_name(self, name: str) -> str:
-        """The column's name in the plan. Names that differ in case alone are one to Spark, and get a number."""
+        """The column's name in the plan. Names that differ only in case are one to Spark, and get a number."""
         same = [n for n, _ in (*self.attributes, *self.hidden) if n.lower() == name.lower()]
         place = same.index(name) if name in same else 0
         return plan_name(self.alias, name) + (f"~{place}" if place else "")

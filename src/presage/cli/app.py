@@ -41,7 +41,7 @@ def presage(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Complex event processing for Spark: one query over what was, what is and what is likely."""
+    """Complex event processing for Spark: one query over past, live and predicted events."""
 
 
 for command in (query, run, explain, check, declare, demo, serve, status, metrics):

@@ -16,12 +16,12 @@ EventsPath = Annotated[
     ),
 ]
 Name = Annotated[
-    str | None, typer.Option("--name", metavar="STREAM", help="What the stream is called; else as the file is.")
+    str | None, typer.Option("--name", metavar="STREAM", help="The name of the stream; by default that of the file.")
 ]
 
 
 def declare(events: EventsPath, name: Name = None, debug: Debug = False) -> None:
-    """Print a CREATE STREAM that fits the events of a file, to begin with."""
+    """Print a CREATE STREAM that fits the events of a file, as a starting point."""
     # Here, since `presage --help` needs none of it.
     from presage.cli.declaring import declare_events
 

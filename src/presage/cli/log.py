@@ -12,12 +12,12 @@ from presage.cli.log_verify import verify
 from presage.cli.options import HomeFolder
 from presage.model.paths import home_path
 
-log = typer.Typer(no_args_is_help=True, help="Look into the log of a home, compact, verify or export it.")
+log = typer.Typer(no_args_is_help=True, help="Inspect, compact, verify or export the log of a home.")
 
 
 @log.callback()
 def home_of(context: typer.Context, home: HomeFolder) -> None:
-    """Look into the log of a home, compact, verify or export it."""
+    """Inspect, compact, verify or export the log of a home."""
     with reported():
         context.obj = home_path(home)
 

@@ -16,14 +16,14 @@ Grace = Annotated[
         "--grace",
         min=0,
         metavar="SECONDS",
-        help="How long files that have left their tables stay for other readers, 600; 0 deletes them now.",
+        help="How long removed files are kept for other readers, by default 600; 0 deletes them now.",
     ),
 ]
 MOST_ROUNDS = 10
 
 
 def compact(context: typer.Context, grace: Grace = None, debug: Debug = False) -> None:
-    """Merge small files, sort old ones by key and time, apply retention, delete what nobody reads.
+    """Merge small files, sort old ones by key and time, apply retention, delete unused ones.
 
     An open engine does this by itself. If another process has the home open, it is named, and nothing is done.
     """

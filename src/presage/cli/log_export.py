@@ -35,11 +35,13 @@ class TableName(StrEnum):
 Stream = Annotated[str, typer.Argument(metavar="STREAM", help="A stream, or one that INSERT INTO fills.")]
 To = Annotated[
     str,
-    typer.Option("--to", metavar="FILE", help="Its ending says how: .parquet, .csv, .json; - is JSON on stdout."),
+    typer.Option(
+        "--to", metavar="FILE", help="The extension sets the format: .parquet, .csv, .json; - is JSON on stdout."
+    ),
 ]
 From = Annotated[str | None, typer.Option("--from", metavar="TIME", help="The first event time to export.")]
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="The first event time to leave out.")]
-Which = Annotated[TableName, typer.Option("--table", help="Events, those that came late, or records that were none.")]
+Which = Annotated[TableName, typer.Option("--table", help="Events, late events, or rejected records.")]
 
 
 def export(

@@ -14,7 +14,9 @@ from presage.cli.options import Debug, LookFormat, OutputLook
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-Records = Annotated[int, typer.Option("--records", min=0, metavar="N", help="How many of the last records to tell.")]
+Records = Annotated[
+    int, typer.Option("--records", min=0, metavar="N", help="How many of the newest journal records to show.")
+]
 
 
 def inspect(

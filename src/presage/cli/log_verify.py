@@ -18,9 +18,9 @@ Quick = Annotated[bool, typer.Option("--quick", help="Read the numbers and times
 def verify(
     context: typer.Context, format: OutputLook = LookFormat.table, quick: Quick = False, debug: Debug = False
 ) -> None:
-    """Check that every file is there, whole, with the rows and within the bounds that the journal and the tables say.
+    """Check that all files exist, are complete, and fit the row counts and bounds of journal and tables.
 
-    Works beside a running engine. Ends with 0 if all is well, 3 if something is wrong, 1 if the folder is no home.
+    Works beside a running engine. Exits with 0 if all is well, 3 if something is wrong, 1 if the folder is not a home.
     """
     with reported(as_json=format is LookFormat.json, debug=debug):
         from presage.operations.verification import Verification

@@ -25,7 +25,7 @@ OutputMetrics = Annotated[
 
 
 def metrics(home: HomeFolder, format: OutputMetrics = MetricsFormat.prometheus, debug: Debug = False) -> None:
-    """Print the metrics of a home: those of its running engine, else those of its journal."""
+    """Print the metrics of a home, from its running engine, or from its journal if none runs."""
     with reported(as_json=format is MetricsFormat.json, debug=debug):
         from presage.model.paths import home_path
         from presage.operations.status import metrics_of

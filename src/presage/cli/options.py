@@ -31,7 +31,7 @@ class LookFormat(StrEnum):
     json = "json"
 
 
-HomeFolder = Annotated[Path, typer.Argument(metavar="HOME", help="The folder that an engine has, or had, as its home.")]
+HomeFolder = Annotated[Path, typer.Argument(metavar="HOME", help="The home folder of an engine, running or not.")]
 OutputLook = Annotated[LookFormat, typer.Option("--format", "-f", help="json is one object per line.")]
 File = Annotated[str, typer.Argument(metavar="FILE.epl", help="The file with the statements; - reads them from stdin.")]
 Events = Annotated[
@@ -50,7 +50,7 @@ OutputPlan = Annotated[
     PlanFormat,
     typer.Option("--format", "-f", help="svg draws the automata of MATCH_RECOGNIZE and the terms of PATTERN."),
 ]
-Rows = Annotated[int, typer.Option("--rows", min=0, metavar="N", help="The most rows that a table shows; 0: all.")]
+Rows = Annotated[int, typer.Option("--rows", min=0, metavar="N", help="The maximum number of rows in a table; 0: all.")]
 Home = Annotated[
     Path | None,
     typer.Option(
@@ -73,11 +73,15 @@ class LogFormat(StrEnum):
 
 
 Logs = Annotated[
-    LogFormat | None, typer.Option("--log", help="Write what happens to stderr; json is one object per line.")
+    LogFormat | None, typer.Option("--log", help="Write log records to stderr; json is one object per line.")
 ]
 AllowEnv = Annotated[
     list[str],
-    typer.Option("--allow-env", metavar="NAME", help="A variable that options may name as env:NAME. May be repeated."),
+    typer.Option(
+        "--allow-env",
+        metavar="NAME",
+        help="An environment variable that options may refer to as env:NAME. May be repeated.",
+    ),
 ]
 AllowHost = Annotated[
     list[str],

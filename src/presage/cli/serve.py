@@ -12,13 +12,13 @@ from presage.cli.failures import reported
 from presage.cli.options import AllowEnv, AllowHost, Debug, Home, permissions
 
 Address = Annotated[str, typer.Option("--host", metavar="NAME", help="Where to listen; the loopback alone by default.")]
-Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="0 takes one that is free.")]
+Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="The port; 0 chooses a free one.")]
 Token = Annotated[
     str | None,
     typer.Option(
         "--token",
         metavar="TOKEN",
-        help="env:NAME takes it from the environment; else a random one.",
+        help="The access token; env:NAME reads it from the environment. A random one by default.",
         show_default=False,
     ),
 ]

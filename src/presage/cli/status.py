@@ -24,8 +24,8 @@ Watch = Annotated[
 def status(home: HomeFolder, format: OutputLook = LookFormat.table, watch: Watch = None, debug: Debug = False) -> None:
     """Show the status of the streams, statements, sources and sinks of a home.
 
-    Ends with 0 if all is well, 3 if something needs attention: a statement, a source or a sink that has failed,
-    batches that fail, an engine that hangs; 1 if the folder is no home or is damaged.
+    Exits with 0 if all is well, 3 if something needs attention: a statement, a source or a sink that has failed,
+    batches that fail, an engine that hangs; 1 if the folder is not a home or is damaged.
     """
     with reported(as_json=format is LookFormat.json, debug=debug):
         problems = _watch(home, format, watch) if watch is not None else _once(home, format)

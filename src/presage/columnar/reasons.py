@@ -19,8 +19,8 @@ from presage.plan.nodes import Scan
 Values = Callable[[Expr], pa.Array | None]
 Named = Callable[[Expr, Any], Any]
 # Outcomes of a chance. The first four are about the event, the last about the match that it could have joined.
-TAKEN, FAILS, UNTOLD, DENIES = "takes it", "fails", "cannot be told", "ends it"
-OVER = "its time was over"
+TAKEN, FAILS, UNTOLD, DENIES = "takes it", "fails", "unknown", "ends it"
+OVER = "expired"
 
 
 @dataclass(frozen=True)

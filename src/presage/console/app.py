@@ -14,11 +14,10 @@ from presage.console.access import MOST_BYTES, Access
 from presage.console.failures import add_failures
 from presage.console.gate import Gate
 from presage.console.plans import Plan
-from presage.console.tails import Tails
-from presage.console.traces import Traces
+from presage.console.tails import Tails, Traces
 from presage.engine import Engine
 
-ABOUT = "Declare, deploy, ask and watch. Send the token as Authorization: Bearer …; errors have one shape."
+ABOUT = "Declare, query, deploy and watch. Send the token as Authorization: Bearer …; errors have one shape."
 
 
 def make_app(

@@ -314,7 +314,7 @@ class _Definitions:
             return
         if name in self.open:
             circle = " -> ".join([*self.open[self.open.index(name) :], name])
-            _refuse(self.into.path, f"the definition of '{name}' leads back to itself: {circle}", "break the circle")
+            _refuse(self.into.path, f"the definition of '{name}' depends on itself: {circle}", "break the cycle")
         if len(self.open) >= MAX_CHAIN:
             _refuse(
                 self.into.path, f"more than {MAX_CHAIN} names are defined through each other", "write their IRIs out"
@@ -381,7 +381,7 @@ class _Definitions:
     def _expand(self, name: str, written: str, *, itself: bool = False) -> str:
         """The IRI that a text in the definition of `name` stands for."""
         if _KEYWORD.match(written):
-            self._refuse(name, f"is another name for '{written}'", "an attribute stands for a property")
+            self._refuse(name, f"is another name for '{written}'", "an attribute maps to a property")
         if not itself:
             self.define(written)
         prefix, colon, rest = written.partition(":")

@@ -64,7 +64,9 @@ def _with_columns(made: EventType, uncertain: Uncertain, span: Span) -> EventTyp
         if attribute.name not in (*made.key, *uncertain.attributes, made.event_time):
             what = f"the attribute '{attribute.name}' of stream '{made.name}'"
             found, expected = "neither in KEY nor in PROBABILISTIC", "in one of them"
-            fix = "add it to PROBABILISTIC if the alternatives of a step differ in it, to KEY if it tells things apart"
+            fix = (
+                "add it to PROBABILISTIC if the alternatives of a step differ in it, to KEY if it identifies an object"
+            )
             raise error("BAD_VALUE", span, what=what, found=found, expected=expected, fix=fix)
     added = {name.lower() for name in (PROBABILITY, *uncertain.before)}
     for attribute in made.attributes:

@@ -99,7 +99,7 @@ def _check_mqtt(made: EventType, spans: Mapping[str, Span], span: Span | None) -
         what, expected, fix = "host", "the name or the address of a machine", "its port goes into port = 1883"
         raise error("BAD_VALUE", spans.get("host"), what=what, found=f"'{options['host']}'", expected=expected, fix=fix)
     if not _is_filter(options["topic"]):
-        found, expected = f"'{options['topic']}'", "a topic whose + stand alone between slashes, and # at its end"
+        found, expected = f"'{options['topic']}'", "a topic with each + alone between slashes, and # at its end"
         raise error("BAD_VALUE", spans.get("topic"), what="topic", found=found, expected=expected)
     if "password" in options:
         check_secret(f"stream '{made.name}'", "password", options["password"])

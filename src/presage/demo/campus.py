@@ -80,7 +80,9 @@ def demonstrate_campus(sensors: int | None, seconds: float | None, serve: bool, 
             left = left if seconds is None else seconds
             try:
                 # From here on an interrupt comes to the summary: who reads the line may send one.
-                stand = f"{len(engine.deployments)} statements stand; a second is a minute of the campus from now on"
+                stand = (
+                    f"{len(engine.deployments)} statements are deployed; from now on a second is a minute on the campus"
+                )
                 view.step(course, stand)
                 with view.following(engine):
                     _live(engine, campus, course, left, view.show)

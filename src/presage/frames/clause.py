@@ -36,7 +36,7 @@ def parse_clause(text: str) -> tuple[MatchClause, Shift]:
             source,
             found="an empty text",
             expected="PATTERN ( … )",
-            fix="write what stands inside of MATCH_RECOGNIZE ( … )",
+            fix="write only what is inside of MATCH_RECOGNIZE ( … )",
         )
     start, end = parts[0]
     whole = _WHOLE.match(text, start, end)

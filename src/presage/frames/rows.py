@@ -1,6 +1,6 @@
 """Rows between a DataFrame and the kernel: the columns that it reads, and the columns of the result.
 
-All of it is Catalyst's. On the way columns go by their place: names may hold dots or differ in case alone.
+All of it is Catalyst's. On the way columns go by their place: names may hold dots or differ only in case.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +21,6 @@ from presage.frames.packing import ROWS, SHARD, from_bytes, pack, packed_schema,
 from presage.frames.planning import FramePlan
 from presage.frames.rows import NO_TIME, arrow_schema, kernel_rows, made_schema, result_rows
 from presage.frames.shard_step import ShardStep
-from presage.frames.shards import shard_labels
 from presage.model.operator_state import State
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import TIME
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.state import GroupState
 
 MILLI = 1_000
+# Of Spark's hash().
+_MASK = 0xFFFFFFFF
+_SEED = 42
 
 
 def run_stream(frame: DataFrame, plan: FramePlan, shards: int) -> DataFrame:
@@ -98,3 +101,30 @@ def _time_column(plan: FramePlan) -> str:
     first = next(n.expr for n in plan.input.prepared if n.name == plan.order[0][0])
     assert isinstance(first, ColumnRef)
     return plan.columns.schema[plan.columns.places[first.name]].name
+
+
+@cache
+def shard_labels(shards: int) -> tuple[int, ...]:
+    """One label for each shard. Spark puts a group at hash(label) modulo the number of partitions: the hashes of these
+    are 0, 1, 2 … modulo the number of shards, so that partitions of a number that divides it get as many of them."""
+    found: dict[int, int] = {}
+    label = 0
+    while len(found) < shards:
+        found.setdefault(spark_hash(label) % shards, label)
+        label += 1
+    return tuple(found[i] for i in range(shards))
+
+
+def spark_hash(value: int) -> int:
+    """What Spark's hash() gives for an INT: Murmur3 of its four bytes, without sign."""
+    mixed = value * 0xCC9E2D51 & _MASK
+    mixed = _rotated(mixed, 15) * 0x1B873593 & _MASK
+    state = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
+    state ^= 4
+    state = (state ^ state >> 16) * 0x85EBCA6B & _MASK
+    state = (state ^ state >> 13) * 0xC2B2AE35 & _MASK
+    return state ^ state >> 16
+
+
+def _rotated(value: int, bits: int) -> int:
+    return (value << bits | value >> 32 - bits) & _MASK

@@ -328,7 +328,7 @@ class Subscription:
             # An exception of a user's function is logged, and does not stop the statement.
             self.error = failure
             if getattr(failure, "code", None) != "ENGINE_CLOSED":
-                text = "a subscriber of '{statement}' failed and gets no more rows"
+                text = "a subscriber of '{statement}' failed and receives no more rows"
                 tell(WARNING, "SUBSCRIBER_FAILED", text, failure=failure, statement=self._deployment.name)
         finally:
             with changed:

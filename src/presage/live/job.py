@@ -217,7 +217,7 @@ class Job:
                 if not self.advance(until=time.monotonic() + FINISH_SECONDS):
                     break
                 if self._interrupted:
-                    text = "statement '{statement}' stops before it has read all arrivals: a step takes too long"
+                    text = "statement '{statement}' stopped before it had read all arrivals: a step takes too long"
                     tell(WARNING, "STOPPED_EARLY", text, statement=self.statements[number].name)
                     return
             if self.programs[number].lags and self.statements[number].recalls_suspended:

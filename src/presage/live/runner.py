@@ -198,7 +198,7 @@ class Runner:
             raise
         except Exception as failure:
             level = DEBUG if isinstance(failure, PresageError) else WARNING
-            text = "{statements} statements of one template step one by one: the shared step failed"
+            text = "the shared step of {statements} statements failed: each is executed on its own"
             tell(level, "STATEMENTS_APART", text, failure=failure, statements=members)
             return None
         outcome.seconds = (time.perf_counter() - started) / members
@@ -276,7 +276,7 @@ class Runner:
             if is_interrupted(failure):
                 raise  # nothing is wrong with the statement: the batch is retried
             # A failure of one statement must not stop the others. The status keeps one line, the log the traceback.
-            text = "statement number {number} failed by an internal error"
+            text = "statement number {number} failed with an internal error"
             tell(ERROR, "STATEMENT_FAILED", text, failure=failure, number=task.number)
             outcome.failure = error("INTERNAL", what=f"{type(failure).__name__}: {failure}"[:MESSAGE_LENGTH])
             outcome.failure.__cause__ = failure

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from presage.arrays.alignment import kept_in_order
+from presage.arrays.codes import kept_in_order
 from presage.columnar.key_hashes import hashes_of_several
 from presage.model.operator_state import Since, State
 

@@ -1,7 +1,8 @@
 """Why-not for single events: the newest events of a statement's streams, and which of its conditions they fulfil.
 
-An event made no row because it arrived before the statement was deployed, is outside of its time, waits for the
-watermark, names an unknown entity, or fails a condition. `why_not_patterns` is for conditions on several events.
+An event made no row because it arrived before the statement was deployed, is outside of the statement's time range,
+waits for the watermark, names an unknown entity, or fails a condition. `why_not_patterns` is for conditions on several
+events.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from presage.plan.query import Watched
 from presage.storage import Log
 from presage.storage.event_reader import newest_events
 
-BEFORE, OUTSIDE = "came before the statement was deployed", "is outside of its time"
-WAITS, UNKNOWN, FAILS = "waits for the watermark", "names nothing that is known", "fails a condition"
-PASSES, NO_CONDITION = "passes", "there is no condition on it alone"
+BEFORE, OUTSIDE = "came before the statement was deployed", "is outside of the statement's time range"
+WAITS, UNKNOWN, FAILS = "waits for the watermark", "refers to an unknown entity", "fails a condition"
+PASSES, NO_CONDITION = "passes", "no condition on single events"
 
 
 @dataclass(frozen=True)

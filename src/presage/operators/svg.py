@@ -1,4 +1,4 @@
-"""Drawing of pictures of automata and patterns as SVG.
+"""The picture of a plan as SVG: what its capabilities draw of their nodes. Text alone: no library draws.
 
 Texts come from users: all are escaped. Colours follow light or dark mode; all style rules are limited to the picture's
 own class, because a notebook embeds the picture into its page.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
+
+from presage.operators.registry import parts
+from presage.plan.nodes import Node
 
 CLASS = "presage-picture"
 FONT_SIZE = 13
@@ -17,6 +21,9 @@ WIDTH_OF_A_CHARACTER = 7.4
 BOLDER = 1.2
 MARGIN = 16
 ARROW = 8
+# Between the pictures of several nodes.
+GAP = 36
+TITLE_LENGTH = 300
 # What XML 1.0 cannot hold, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -125,6 +132,23 @@ class Drawing:
         self.parts.append(f'<g transform="translate({across:.1f} {down:.1f})">{"".join(other.parts)}</g>')
         self.cover(other.left + across, other.top + down)
         self.cover(other.right + across, other.bottom + down)
+
+
+def picture(plan: Node) -> str | None:
+    """What can be drawn of a plan; None if there is nothing."""
+    return picture_of_all([plan])
+
+
+def picture_of_all(plans: Sequence[Node]) -> str | None:
+    """Those of several plans, one below the other."""
+    page, titles = Drawing(), []
+    draws = {kind: draw for part in parts("draw").values() for kind, draw in part.DRAW.items()}
+    for node in (node for plan in plans for node in plan.walk()):
+        if type(node) in draws:
+            drawing, title = draws[type(node)](node)
+            page.append_below(drawing, GAP)
+            titles.append(title)
+    return document(page, shortened("; ".join(titles), TITLE_LENGTH)) if titles else None
 
 
 def document(drawing: Drawing, title: str) -> str:

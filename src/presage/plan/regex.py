@@ -76,7 +76,7 @@ def read_replacement(text: str, regex: Regex) -> list[str | int]:
     while at < len(text):
         if text[at] == "\\":
             if at + 1 == len(text):
-                raise RegexError("a backslash stands at its end; write two")
+                raise RegexError("it ends with a single backslash; write two")
             parts.append(text[at + 1])
             at += 2
         elif text[at] != "$":
@@ -96,7 +96,7 @@ def read_replacement(text: str, regex: Regex) -> list[str | int]:
             ):
                 end += 1
             if end == at + 1:
-                raise RegexError("'$' stands alone; write \\$")
+                raise RegexError("'$' refers to no group; write \\$")
             if int(text[at + 1 : end]) > regex.groups:
                 raise RegexError(f"the pattern has no group {text[at + 1 : end]}")
             parts.append(int(text[at + 1 : end]))

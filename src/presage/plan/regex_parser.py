@@ -68,9 +68,9 @@ class Parser:
             self.at += 1
             options.append(self._sequence(depth))
         if depth and any(option.at_end for option in options):
-            raise RegexError(r"$ stands inside of a group; put it at the end of the pattern, or write \z")
+            raise RegexError(r"$ is inside a group; put it at the end of the pattern, or write \z")
         if len({option.at_end for option in options if option.nullable}) > 1:
-            raise RegexError(r"$ stands beside an option that may be empty; write \z")
+            raise RegexError(r"$ is next to an alternative that may be empty; write \z")
         ends = union(*(option.ends for option in options))
         return Either(any(option.nullable for option in options), ends, tuple(options))
 
@@ -92,12 +92,12 @@ class Parser:
         if self.many_lines:
             raise RegexError("(?m) together with ^ or $")
         if self.at < len(self.text) and self._peek() not in "|)":
-            raise RegexError(r"$ stands before the end; write \z, or leave it out")
+            raise RegexError(r"$ is not at the end; write \z, or leave it out")
         ends = ends_of(parts)
         last = parts[-1] if parts else None
         takes_all = isinstance(last, Repeat) and last.times in ("*", "+") and holds(last.inner.ends, 0x0A)
         if holds(ends, 0x0D) and not takes_all:
-            raise RegexError(r"$ stands after what may be a carriage return; write \z")
+            raise RegexError(r"$ follows what may be a carriage return; write \z")
         return Sequence(all(p.nullable for p in parts), ends, tuple(parts), at_end=True)
 
     # -- one part ----------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class Parser:
         if c in "*+?":
             raise RegexError(f"'{c}' repeats nothing")
         if c == "{":
-            raise RegexError("'{' stands alone; write \\{")
+            raise RegexError("'{' begins no quantifier; write \\{")
         return one_of(self._cased(((ord(c), ord(c)),)))
 
     def _start(self) -> Node:
@@ -278,7 +278,7 @@ class Parser:
         inside = self.text[self.at : end] if end >= 0 else ""
         low, comma, high = inside.partition(",")
         if not (low.isascii() and low.isdigit()) or (high and not (high.isascii() and high.isdigit())):
-            raise RegexError("'{' stands alone; write \\{")
+            raise RegexError("'{' begins no quantifier; write \\{")
         self.at = end + 1
         most = int(high) if high else None if comma else int(low)
         if max(int(low), most or 0) > MAX_REPEATS:
@@ -305,7 +305,7 @@ class Parser:
                 raise RegexError("&& needs a class on both sides")
             chars = complement(union(complement(chars), complement(right)))
         if chars is None:
-            raise RegexError("']' or '&' stands first in a class; write it with a backslash")
+            raise RegexError("a class begins with ']' or '&'; write it with a backslash")
         if self._next() != "]":
             raise RegexError("a class is not closed")
         return complement(chars) if negated else chars

@@ -113,7 +113,7 @@ class Regex:
 
 def single(code: int) -> Chars:
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        raise RegexError("a number that stands for no character")
+        raise RegexError("a number that is no character")
     return ((code, code),)
 
 

@@ -23,7 +23,7 @@ Values = tuple[Any, ...]
 
 
 def check_rows(assertion: Assertion, columns: Sequence[Field], found: pa.Table) -> PresageError | None:
-    """The error if the rows are not those expected; an invalid assertion raises."""
+    """The error if the rows differ from the expected ones; an invalid assertion raises."""
     if assertion.rows is None:
         if found.num_rows == assertion.count:
             return None

@@ -83,7 +83,7 @@ class Trial:
     def _check(self, assertion: Assertion) -> None:
         name, known = assertion.statement, self._engine.deployments
         if name not in known:
-            fix = did_you_mean(name, known, "let it stand with CREATE STATEMENT … AS SELECT …")
+            fix = did_you_mean(name, known, "deploy it with CREATE STATEMENT … AS SELECT …")
             raise error("UNKNOWN_OBJECT", assertion.span, kind="deployed statement", name=name, fix=fix)
         deployment = known[name]
         deployment.drain()

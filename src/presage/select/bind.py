@@ -187,7 +187,7 @@ class _SelectBinder:
         brought = passing and SHOWN_TIME in node.column_names()
         node = self._emit(node, outputs, group_by, brought)
         columns = tuple(Field(o.name, o.expr.type) for o in outputs)
-        # To Spark, names that differ in case alone are one column.
+        # To Spark, names that differ only in case are one column.
         if all(c.name.lower() != "at" for c in columns):
             node = Stamp(node, shown=SHOWN_TIME if brought else TIME)
             columns = (*columns, Field("at", TIMESTAMP))

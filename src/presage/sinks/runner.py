@@ -224,7 +224,7 @@ class SinkRunner:
                 self._store(replace(position, end=None))
                 return
             self._file.skip(batch.ids()[-1], target.masked(refusal.why))
-            text = "the sink '{sink}' leaves out {row}: {why}"
+            text = "the sink '{sink}' skipped {row}: {why}"
             tell(WARNING, "SINK_SKIPPED", text, sink=self.sink.name, row=batch.ids()[-1], why=refusal.why)
             self._store(replace(position, row=batch.end, record=record, end=None, skipped=position.skipped + 1))
             return

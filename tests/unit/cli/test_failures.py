@@ -21,7 +21,7 @@ JAVA = """An error occurred while calling o71.showString.
 \tat org.apache.spark.Foo.bar(Foo.scala:12)"""
 WORKER = """Job aborted due to stage failure: Traceback (most recent call last):
   File "kernels.py", line 5, in work
-presage.errors.DataError: error[ARITHMETIC_OVERFLOW]: sum(n) passes the range of LONG
+presage.errors.DataError: error[ARITHMETIC_OVERFLOW]: sum(n) exceeds the range of LONG
   fix: cast it to DOUBLE
 """
 BROKEN = """An exception was thrown from the Python worker. Traceback (most recent call last):
@@ -45,12 +45,12 @@ def test_an_exception_of_java_is_its_first_line(capsys: pytest.CaptureFixture[st
 
 def test_an_error_of_a_kernel_comes_back_as_it_was_raised(capsys: pytest.CaptureFixture[str]) -> None:
     said = message(Py4JJavaError(WORKER), capsys)
-    assert said == "error[ARITHMETIC_OVERFLOW]: sum(n) passes the range of LONG\n  fix: cast it to DOUBLE\n"
+    assert said == "error[ARITHMETIC_OVERFLOW]: sum(n) exceeds the range of LONG\n  fix: cast it to DOUBLE\n"
 
 
 def test_an_exception_in_a_worker_is_our_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     said = message(Py4JJavaError(BROKEN), capsys)
-    assert said.startswith("error[INTERNAL]: Presage made a mistake: ValueError: this should not be")
+    assert said.startswith("error[INTERNAL]: internal error: ValueError: this should not be")
 
 
 def test_a_full_disk_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:

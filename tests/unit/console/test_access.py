@@ -205,7 +205,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     thread.join()
 
 
-def said(line: socket.socket) -> bytes:
+def response_of(line: socket.socket) -> bytes:
     """Until the server hangs up."""
     line.settimeout(5)
     found = b""
@@ -222,7 +222,7 @@ def test_a_request_that_does_not_come_to_an_end_is_hung_up_on(served: int, begun
     with socket.create_connection(("127.0.0.1", served)) as line:
         line.sendall(begun)
         began = time.monotonic()
-        answer = said(line)
+        answer = response_of(line)
         assert time.monotonic() - began < 4
     if HEAD not in begun or not begun.endswith(b"{"):
         assert answer.startswith(b"HTTP/1.1 408")
@@ -245,7 +245,7 @@ def test_a_byte_now_and_then_does_not_keep_a_request_open(served: int) -> None:
 def test_what_is_not_http_is_told_in_the_same_shape(served: int) -> None:
     with socket.create_connection(("127.0.0.1", served)) as line:
         line.sendall(b"\x16\x03\x01 hello\r\n\r\n")
-        answer = said(line)
+        answer = response_of(line)
     assert answer.startswith(b"HTTP/1.1 400")
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["errors"][0]["code"] == "DATA_SHAPE"
 
@@ -269,7 +269,7 @@ def test_requests_are_logged_without_their_queries(served: int, caplog: pytest.L
     try:
         with socket.create_connection(("127.0.0.1", served)) as line:
             line.sendall(f"GET /?token={TOKEN} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
-            assert b"303" in said(line)
+            assert b"303" in response_of(line)
     finally:
         access.removeHandler(caplog.handler)
     assert '"GET / HTTP/1.1" 303' in caplog.text

@@ -72,11 +72,11 @@ def test_an_event_without_a_row_is_told_what_it_lacks(engine: Engine, client: Te
     engine.load("Air", [air("AF107", 600.0, "09:00:03"), air("AF105", 700.0, "09:00:20")])
     engine.deployments["offices"].drain()
     assert verdicts(client, "offices") == {
-        "AF105 08:59:00": "is outside of its time",
+        "AF105 08:59:00": "is outside of the statement's time range",
         "AF105 09:00:00": "passes",
         "AF105 09:00:01": "fails a condition",
         "AF106 09:00:02": "fails a condition",
-        "AF107 09:00:03": "names nothing that is known",
+        "AF107 09:00:03": "refers to an unknown entity",
         "AF105 09:00:20": "waits for the watermark",
     }
     (told,) = client.get("/api/statements/offices/why?limit=2").json()["streams"]

@@ -38,7 +38,7 @@ REFUSED = [
         "CREATE STREAM T (a INT, A INT, at TIMESTAMP) EVENT TIME at",
         "DIFFERS_IN_CASE",
         25,
-        "'A' and 'a' of stream 'T' differ in case alone: the Delta table that the archive is takes them for one column",
+        "'A' and 'a' of stream 'T' differ only in case: the Delta table that the archive is takes them for one column",
         "rename one of them",
     ),
     (
@@ -52,7 +52,7 @@ REFUSED = [
         "CREATE STREAM T (Camera STRING) INHERITS CameraEvent",
         "DIFFERS_IN_CASE",
         1,
-        "'Camera' and 'camera' of stream 'T' differ in case alone: the Delta table that the archive is takes them for "
+        "'Camera' and 'camera' of stream 'T' differ only in case: the Delta table that the archive is takes them for "
         "one column",
         "rename one of them",
     ),
@@ -216,7 +216,7 @@ REFUSED = [
         "CREATE RELATION R (a INT, A INT) VALUES (1, 2)",
         "DIFFERS_IN_CASE",
         27,
-        "'A' and 'a' of relation 'R' differ in case alone: Spark takes them for one column",
+        "'A' and 'a' of relation 'R' differ only in case: Spark takes them for one column",
         "rename one of them",
     ),
     ("CREATE RELATION R () VALUES (1)", "BAD_VALUE", 1, "relation 'R' is without columns; it must be one or more", ""),

@@ -294,7 +294,7 @@ def test_a_name_that_stands_twice_is_refused() -> None:
     ("context", "message"),
     [
         ({"a": "ee:D105"}, "the name 'a' uses the prefix 'ee' in 'ee:D105', which the context does not define"),
-        ({"a": "b:x", "b": "a:y"}, "the definition of 'a' leads back to itself: a -> b -> a"),
+        ({"a": "b:x", "b": "a:y"}, "the definition of 'a' depends on itself: a -> b -> a"),
         ({"a": "word"}, "the name 'a' is mapped to 'word', which is no IRI"),
         ({"a": {"@type": "@id"}}, "the name 'a' is mapped to 'a', which is no IRI"),
         ({"a": {"@reverse": "http://x/a"}}, "the name 'a' is a reverse property"),

@@ -18,7 +18,7 @@ def stream(text: str, more: str = "") -> EventType:
     return workspace(f"{more} {text};").catalog.types["Gps"]
 
 
-def told(text: str, more: str = "") -> Predicted:
+def predicted_by(text: str, more: str = "") -> Predicted:
     predicted = stream(text, more).predicted
     assert predicted is not None
     return predicted
@@ -49,7 +49,7 @@ def test_an_update_has_a_value_a_rate_and_a_threshold_for_each_predicted_attribu
 
 
 def test_without_options_values_are_exact_and_hold_until_the_next_update() -> None:
-    assert told(GPS) == Predicted(("x",), (0.0,), None, "uniform", 0.5, None, "min-c")
+    assert predicted_by(GPS) == Predicted(("x",), (0.0,), None, "uniform", 0.5, None, "min-c")
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_without_options_values_are_exact_and_hold_until_the_next_update() -> No
     ],
 )
 def test_options_say_how_far_off_and_for_how_long(options: str, made: Predicted) -> None:
-    assert told(f"{GPS} WITH ({options})") == made
+    assert predicted_by(f"{GPS} WITH ({options})") == made
 
 
 def test_attributes_have_the_thresholds_that_are_theirs() -> None:
-    made = told(f"{HEAD} KEY (car) PREDICTED (n, x) WITH (threshold = 25, threshold.x = 5)")
+    made = predicted_by(f"{HEAD} KEY (car) PREDICTED (n, x) WITH (threshold = 25, threshold.x = 5)")
     assert made.thresholds == (25.0, 5.0)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from presage.frames.shards import shard_labels, spark_hash
+from presage.frames.stream import shard_labels, spark_hash
 
 
 def test_the_hash_is_that_of_spark() -> None:

@@ -8,7 +8,7 @@ from presage.errors import PresageError
 from presage.functions.epl_functions import FUNCTIONS
 from presage.lang import parse
 from presage.lang.unsupported_syntax import FORMS
-from presage.operators.windows.epl_windows import WINDOWS
+from presage.operators.windows.window_defs import EPL_WINDOWS
 from presage.workspace import Workspace
 
 DECLARED = """
@@ -100,11 +100,11 @@ def test_a_form_of_EPL_is_refused_by_its_name(name: str) -> None:
     assert found.span is not None
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", EPL_WINDOWS)
 def test_a_window_of_EPL_is_not_taken_for_another_that_is_spelt_alike(name: str) -> None:
     for text in (f"select v from A#{name}(3)", f"select v from A#length(5)#{name}(v)"):
         found = refusal(text)
-        assert (found.code, found.fix) == ("UNSUPPORTED", WINDOWS[name])
+        assert (found.code, found.fix) == ("UNSUPPORTED", EPL_WINDOWS[name])
         assert found.message.startswith(f"#{name} is not supported")
 
 

@@ -37,7 +37,7 @@ def pulses(engine: Engine, values: list[float], since: int = 0) -> None:
         deployment.drain()
 
 
-def told(deployment: Deployment) -> list[list[tuple[str, int]] | None]:
+def events_of_rows(deployment: Deployment) -> list[list[tuple[str, int]] | None]:
     tracing = deployment.trace()
     deployment.follow(tracing)
     return [seconds(events) for events in tracing.of(0, deployment.table())]
@@ -53,19 +53,19 @@ def test_a_row_of_a_pattern_has_its_events_by_their_tags(engine: Engine) -> None
     deployment = engine.deploy(PAIRS, "pairs")
     pulses(engine, [6, 7, 60, 61, 0])
     assert deployment.table().num_rows == 2  # WHERE leaves out what begins with 60
-    assert told(deployment) == [[("a", 0), ("b", 1)], [("a", 1), ("b", 2)]]
+    assert events_of_rows(deployment) == [[("a", 0), ("b", 1)], [("a", 1), ("b", 2)]]
 
 
 def test_a_row_of_match_recognize_has_its_rows_by_their_variables(engine: Engine) -> None:
     deployment = engine.deploy(RUNS, "runs")
     pulses(engine, [6, 7, 8, 3, 9, 1])
-    assert told(deployment) == [[("A", 0), ("B", 1), ("B", 2), ("C", 3)]]
+    assert events_of_rows(deployment) == [[("A", 0), ("B", 1), ("B", 2), ("C", 3)]]
 
 
 def test_a_repeated_tag_has_all_of_its_events(engine: Engine) -> None:
     deployment = engine.deploy(REPEATED, "repeated")
     pulses(engine, [6, 7, 1, 0])
-    assert told(deployment) == [[("a", 0), ("a", 1), ("b", 2)]]
+    assert events_of_rows(deployment) == [[("a", 0), ("a", 1), ("b", 2)]]
 
 
 def test_what_follows_in_steps_is_what_is_seen_at_once(engine: Engine) -> None:
@@ -76,8 +76,8 @@ def test_what_follows_in_steps_is_what_is_seen_at_once(engine: Engine) -> None:
         deployment.follow(tracing)
     rows = deployment.table()
     assert rows.num_rows > 3
-    assert [seconds(events) for events in tracing.of(0, rows)] == told(deployment)
-    assert [seconds(events) for events in tracing.of(2, rows.slice(2))] == told(deployment)[2:]
+    assert [seconds(events) for events in tracing.of(0, rows)] == events_of_rows(deployment)
+    assert [seconds(events) for events in tracing.of(2, rows.slice(2))] == events_of_rows(deployment)[2:]
 
 
 def test_a_row_that_was_not_made_again_has_no_events(engine: Engine) -> None:
@@ -95,4 +95,4 @@ def test_a_statement_without_a_pattern_tells_no_events(engine: Engine) -> None:
     tracing = deployment.trace()
     deployment.follow(tracing)
     assert not tracing.possible
-    assert set(map(str, told(deployment))) == {"None"}
+    assert set(map(str, events_of_rows(deployment))) == {"None"}

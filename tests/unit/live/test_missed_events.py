@@ -27,7 +27,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield made
 
 
-def told(engine: Engine, text: str, name: str | None = None) -> list[str]:
+def warnings_of(engine: Engine, text: str, name: str | None = None) -> list[str]:
     found = engine.deploy(text, name).warnings
     assert all(w.code == "EVENTS_BEFORE_NOW" and "WITHIN [, )" in w.fix for w in found)
     return [w.message.partition(": ")[2] for w in found]
@@ -36,17 +36,19 @@ def told(engine: Engine, text: str, name: str | None = None) -> list[str]:
 def test_a_statement_says_how_many_events_of_its_streams_came_before_it(engine: Engine) -> None:
     loaded(engine, "Tick", 1, 2, 3)
     loaded(engine, "Tick", 4)
-    assert told(engine, "SELECT n FROM Tick") == ["4 events of Tick"]
-    assert told(engine, "SELECT n FROM Tock") == []
+    assert warnings_of(engine, "SELECT n FROM Tick") == ["4 events of Tick"]
+    assert warnings_of(engine, "SELECT n FROM Tock") == []
     loaded(engine, "Tock", 5)
-    assert told(engine, "SELECT n FROM Any") == ["4 events of Tick, 1 event of Tock"]
-    assert told(engine, "SELECT a.n FROM PATTERN [ EVERY a=Tock -> b=Tick ]") == ["4 events of Tick, 1 event of Tock"]
+    assert warnings_of(engine, "SELECT n FROM Any") == ["4 events of Tick, 1 event of Tock"]
+    assert warnings_of(engine, "SELECT a.n FROM PATTERN [ EVERY a=Tock -> b=Tick ]") == [
+        "4 events of Tick, 1 event of Tock"
+    ]
 
 
 def test_a_statement_that_says_when_it_begins_is_not_warned_of(engine: Engine) -> None:
     loaded(engine, "Tick", 1)
     for within in ("[, )", "[now, )", "[2024-03-01T00:00, )", "[now - 1 hour, )"):
-        assert told(engine, f"SELECT n FROM Tick WITHIN {within}") == []
+        assert warnings_of(engine, f"SELECT n FROM Tick WITHIN {within}") == []
 
 
 def test_rows_of_a_derived_stream_are_counted_as_its_events(engine: Engine) -> None:
@@ -54,18 +56,18 @@ def test_rows_of_a_derived_stream_are_counted_as_its_events(engine: Engine) -> N
     engine.execute("INSERT INTO Seen SELECT n FROM Tick")
     loaded(engine, "Tick", 1, 2, 3)
     first.drain()
-    assert told(engine, "SELECT n FROM Big") == ["2 events of Big"]
-    assert told(engine, "SELECT n FROM Seen") == ["3 events of Tick"]
+    assert warnings_of(engine, "SELECT n FROM Big") == ["2 events of Big"]
+    assert warnings_of(engine, "SELECT n FROM Seen") == ["3 events of Tick"]
 
 
 def test_history_that_a_recall_looks_at_is_not_missed(engine: Engine) -> None:
     loaded(engine, "Tick", 1, 2, 3)
     recalled = "SELECT e.n, r.c FROM Tock e RECALL ( SELECT count(*) AS c FROM Tick h ) AS r"
-    assert told(engine, recalled) == []
+    assert warnings_of(engine, recalled) == []
 
 
 def test_deploying_the_same_text_again_tells_what_the_first_time_told(engine: Engine) -> None:
     loaded(engine, "Tick", 1)
-    assert told(engine, "SELECT n FROM Tick", "one") == ["1 event of Tick"]
+    assert warnings_of(engine, "SELECT n FROM Tick", "one") == ["1 event of Tick"]
     loaded(engine, "Tick", 2)
-    assert told(engine, "SELECT n FROM Tick", "one") == ["1 event of Tick"]
+    assert warnings_of(engine, "SELECT n FROM Tick", "one") == ["1 event of Tick"]

@@ -1,4 +1,4 @@
-"""Names that differ in case alone are two things: streams, relations, statements, sinks, models; also on disk."""
+"""Names that differ only in case are two things: streams, relations, statements, sinks, models; also on disk."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def load(home: Living, *overloads: tuple[int, str], traffic: int = 12) -> None:
         home.load("Overload", [{"sid": sid, "bw": 1.0, "at": moment(second)}])
 
 
-def said(home: Living, text: str) -> None:
+def execute(home: Living, text: str) -> None:
     command = parse_statement(text)
     assert isinstance(command, RecallCommand)
     command_event(home.deployments.job, command)
@@ -83,7 +83,7 @@ def shown(home: Living) -> dict[str, dict[str, Any]]:
     return {row["event_id"]: row for row in found}
 
 
-def told(home: Living, name: str = "told") -> list[tuple[str, int]]:
+def rows_of(home: Living, name: str = "told") -> list[tuple[str, int]]:
     return [(row["sid"], row["n"]) for row in home.rows(name)]
 
 
@@ -96,14 +96,14 @@ def test_a_paused_event_holds_back_the_stream_and_those_who_read_it(home: Living
     load(home, (100, "a"), (101, "b"), (102, "c"))
     home.drain()
     while shown(home).keys() - {"b"}:
-        said(home, f"CONTINUE RECALL '{min(shown(home).keys() - {'b'})}'")
+        execute(home, f"CONTINUE RECALL '{min(shown(home).keys() - {'b'})}'")
     home.drain()
-    assert told(home) == [("a", 12)]
+    assert rows_of(home) == [("a", 12)]
     assert [row["sid"] for row in home.rows("reader")] == ["a"], "'c' is later than 'b', which is open"
     assert home.deployments.job.caught_up(home.deployments["reader"]._number, home.log.point.arrivals)
-    said(home, "CANCEL RECALL 'b' OF told")
+    execute(home, "CANCEL RECALL 'b' OF told")
     home.drain()
-    assert told(home) == [("a", 12), ("c", 12)], "only answers over all of history become events"
+    assert rows_of(home) == [("a", 12), ("c", 12)], "only answers over all of history become events"
     assert [(row["sid"], row["n"]) for row in home.rows("reader")] == [("a", 1), ("c", 2)]
 
 
@@ -113,11 +113,11 @@ def test_a_statement_that_is_stopped_gives_what_waited_for_a_paused_event(home: 
     load(home, (100, "a"), (101, "b"))
     home.drain()
     while "b" in shown(home):
-        said(home, "CONTINUE RECALL 'b'")
-    assert told(home) == []
+        execute(home, "CONTINUE RECALL 'b'")
+    assert rows_of(home) == []
     home.stop("told")
     home.drain()
-    assert told(home) == told(home, "reader") == [("b", 12)]
+    assert rows_of(home) == rows_of(home, "reader") == [("b", 12)]
 
 
 def test_a_statement_that_ends_answers_what_is_open_and_its_readers_have_it(home: Living) -> None:
@@ -125,11 +125,11 @@ def test_a_statement_that_ends_answers_what_is_open_and_its_readers_have_it(home
     home.deploy("SELECT sid, n FROM Told", "reader")
     load(home, (100, "a"), (101, "b"))
     home.drain()
-    assert told(home) == []
+    assert rows_of(home) == []
     load(home, (130, "c"), traffic=0)
     home.drain()
     assert home.deployments["told"].status.state == "finished"
-    assert told(home) == told(home, "reader") == [("a", 12), ("b", 12)]
+    assert rows_of(home) == rows_of(home, "reader") == [("a", 12), ("b", 12)]
 
 
 def test_a_reader_waits_for_answers_and_then_goes_on(home: Living) -> None:
@@ -140,14 +140,14 @@ def test_a_reader_waits_for_answers_and_then_goes_on(home: Living) -> None:
     job = home.deployments.job
     assert job.advance()
     assert home.deployments["told"].status.recalls_ready == 1
-    assert told(home) == told(home, "reader") == []
+    assert rows_of(home) == rows_of(home, "reader") == []
     assert not job.caught_up(number, home.log.point.arrivals)
     batches = 0
     while not job.caught_up(number, home.log.point.arrivals):
         assert job.advance()
         batches += 1
     assert batches > 3, "history was read in several chunks"
-    assert told(home) == told(home, "reader") == [("a", 12)]
+    assert rows_of(home) == rows_of(home, "reader") == [("a", 12)]
 
 
 def test_events_of_the_moment_that_was_reached_before_are_not_missed(home: Living) -> None:
@@ -157,7 +157,7 @@ def test_events_of_the_moment_that_was_reached_before_are_not_missed(home: Livin
     home.drain()
     load(home, (100, "b"), (100, "c"), traffic=0)
     home.drain()
-    assert told(home) == told(home, "reader") == [("a", 12), ("b", 12), ("c", 12)]
+    assert rows_of(home) == rows_of(home, "reader") == [("a", 12), ("b", 12), ("c", 12)]
 
 
 def test_a_reader_that_begins_later_sees_what_comes_after(home: Living) -> None:
@@ -168,8 +168,8 @@ def test_a_reader_that_begins_later_sees_what_comes_after(home: Living) -> None:
     home.deploy("SELECT sid, n FROM Told WITHIN [2024-01-01, )", "always")
     load(home, (101, "b"), traffic=0)
     home.drain()
-    assert told(home, "now") == [("b", 12)]
-    assert told(home, "always") == [("a", 12), ("b", 12)]
+    assert rows_of(home, "now") == [("b", 12)]
+    assert rows_of(home, "always") == [("a", 12), ("b", 12)]
 
 
 def test_open_events_and_their_boundary_survive_a_death(home: Living, tmp_path: Path) -> None:
@@ -178,18 +178,18 @@ def test_open_events_and_their_boundary_survive_a_death(home: Living, tmp_path: 
     load(home, (100, "a"), (101, "b"))
     home.drain()
     while "b" in shown(home):
-        said(home, "CONTINUE RECALL 'b'")
+        execute(home, "CONTINUE RECALL 'b'")
     before = home.deployments["told"].explain()
     home.die()
     with recalling_home(tmp_path / "home") as again:
         again.drain()
         assert again.deployments["told"].explain() == before
         assert "all have been made up to: 2024-01-01T00:01:39.999999Z" in before
-        assert told(again, "reader") == []
+        assert rows_of(again, "reader") == []
         while "a" in shown(again):
-            said(again, "CONTINUE RECALL 'a'")
+            execute(again, "CONTINUE RECALL 'a'")
         again.drain()
-        assert told(again, "reader") == [("a", 12), ("b", 12)]
+        assert rows_of(again, "reader") == [("a", 12), ("b", 12)]
 
 
 def test_lost_states_are_made_again_and_readers_miss_nothing(home: Living, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_lost_states_are_made_again_and_readers_miss_nothing(home: Living, tmp_p
     with recalling_home(tmp_path / "home") as again:
         load(again, (103, "d"), traffic=0)
         again.drain()
-        assert told(again) == [("a", 12), ("b", 12), ("c", 12), ("d", 12)]
+        assert rows_of(again) == [("a", 12), ("b", 12), ("c", 12), ("d", 12)]
         assert [(row["sid"], row["n"]) for row in again.rows("reader")] == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
@@ -304,7 +304,7 @@ def test_an_event_that_nobody_asks_for_is_dropped_although_nothing_arrives(home:
     load(home, (100, "a"), (101, "b"))
     home.drain()
     clock.now += 40 * SECOND
-    said(home, "CONTINUE RECALL 'b'")
+    execute(home, "CONTINUE RECALL 'b'")
     clock.now += 15 * SECOND
     assert not home.deployments.job.overdue
     assert not home.deployments.job.advance()
@@ -315,8 +315,8 @@ def test_an_event_that_nobody_asks_for_is_dropped_although_nothing_arrives(home:
     assert set(shown(home)) == {"b"}, "somebody has asked for it since"
     assert not home.deployments.job.overdue
     while shown(home):
-        said(home, "CONTINUE RECALL 'b'")
-    assert told(home) == [("b", 12)]
+        execute(home, "CONTINUE RECALL 'b'")
+    assert rows_of(home) == [("b", 12)]
 
 
 def test_the_trigger_drops_an_event_when_the_wall_clock_says_so(home: Living, clock: Clock) -> None:

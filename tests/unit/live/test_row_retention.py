@@ -42,7 +42,7 @@ def load(home: Living, *seconds: int) -> None:
         home.drain()
 
 
-def kept(home: Living, name: str = "all") -> list[int]:
+def rows_of(home: Living, name: str = "all") -> list[int]:
     return [row["n"] for row in home.rows(name)]
 
 
@@ -61,14 +61,14 @@ def test_rows_older_than_the_retention_go_and_the_others_keep_their_numbers(home
     live = home.deploy(EVERY, "all", retention=10 * SECOND)
     load(home, *range(0, 30, 5))
     assert retention(home).apply(NOW) == 3
-    assert kept(home) == [15, 20, 25]
+    assert rows_of(home) == [15, 20, 25]
     assert (live.status.rows_out, live.status.rows_kept, live.first_row) == (6, 3, 3)
     assert [first for _, first, _ in live.after(0, 0)] == [3, 4, 5]
     assert retention(home).apply(NOW) == 0
     load(home, 40)
-    assert kept(home) == [15, 20, 25, 40]
+    assert rows_of(home) == [15, 20, 25, 40]
     assert retention(home).apply(NOW) == 3
-    assert kept(home) == [40]
+    assert rows_of(home) == [40]
 
 
 def test_what_is_gone_leaves_the_disk(home: Living, tmp_path: Path) -> None:
@@ -80,13 +80,13 @@ def test_what_is_gone_leaves_the_disk(home: Living, tmp_path: Path) -> None:
     before = in_results(home)
     assert retention(home).apply(NOW) == 21
     assert in_results(home) == before - 21
-    assert kept(home) == list(range(35, 46))
+    assert rows_of(home) == list(range(35, 46))
     assert [row["m"] for row in home.rows("ever")] == [*range(1, 17), *range(31, 47)]
     home.log.maintain([])  # all in one file, of which less than half is not wanted a second later
     load(home, 46)
     assert retention(home).apply(NOW) == 1
     assert in_results(home) == before - 21 + 2
-    assert kept(home) == list(range(36, 47))
+    assert rows_of(home) == list(range(36, 47))
     home.close()
     assert list(Verification(tmp_path / "home").findings()) == []
 
@@ -106,14 +106,14 @@ def test_a_statement_without_retention_keeps_all_and_costs_nothing(home: Living)
     records = home.log.records
     assert retention(home).apply(NOW) == 0
     assert home.log.records == records
-    assert kept(home) == [0, 500]
+    assert rows_of(home) == [0, 500]
 
 
 def test_an_event_from_the_far_future_does_not_make_all_others_old(home: Living) -> None:
     home.deploy(EVERY, "all", retention=10 * SECOND)
     load(home, 0, 5, 3000)
     assert retention(home).apply(START + 6 * SECOND) == 0
-    assert kept(home) == [0, 5, 3000]
+    assert rows_of(home) == [0, 5, 3000]
 
 
 def test_rows_of_a_statement_that_has_ended_go_with_the_clock_on_the_wall(
@@ -126,7 +126,7 @@ def test_rows_of_a_statement_that_has_ended_go_with_the_clock_on_the_wall(
     assert retention(home).apply(NOW + 5 * SECOND) == 0
     assert retention(home).apply(NOW + 6 * SECOND) == 1
     assert retention(home).apply(NOW + 11 * SECOND) == 1
-    assert kept(home) == []
+    assert rows_of(home) == []
 
 
 def test_the_same_text_with_another_retention_is_the_same_statement(home: Living) -> None:
@@ -145,10 +145,10 @@ def test_it_is_known_again_after_a_restart(tmp_path: Path) -> None:
         load(home, 0, 5, 20)
         retention(home).apply(NOW)
     with Living(tmp_path / "home", disk) as home:
-        assert kept(home) == [20]
+        assert rows_of(home) == [20]
         load(home, 31)
         assert retention(home).apply(NOW) == 1
-        assert kept(home) == [31]
+        assert rows_of(home) == [31]
 
 
 def test_who_looked_earlier_brings_no_row_back(home: Living) -> None:
@@ -176,10 +176,10 @@ def test_a_crash_at_any_moment_leaves_the_rows_that_should_be_there(point: str, 
         retention(home).apply(NOW)
     home.die()
     with Living(tmp_path / "home", disk) as home:
-        assert kept(home) == [30]
+        assert rows_of(home) == [30]
         retention(home).apply(NOW)
         assert in_results(home) == 16 + 2
-        assert kept(home) == [30]
+        assert rows_of(home) == [30]
         assert len(home.rows("ever")) == 17
 
 
@@ -240,7 +240,7 @@ def test_one_who_subscribes_when_all_rows_are_gone_waits_for_the_next(home: Livi
     home.log.append_watermark("Tick", START + 9 * SECOND)
     home.drain()
     assert retention(home).apply(NOW) == 2
-    assert kept(home) == []
+    assert rows_of(home) == []
     seen: list[str] = []
     live.subscribe(lambda row: seen.append(row.id))
     live.drain(timeout=30)
@@ -373,6 +373,6 @@ def test_the_rows_are_those_of_the_definition(keeps: list[int | None], steps: li
                 home = Living(Path(folder) / "home", disk, least_members=2)
             for i, twin in enumerate(twins):
                 live: Deployment = home.deployments[f"s{i}"]
-                assert kept(home, f"s{i}") == twin.rows[twin.gone :]
+                assert rows_of(home, f"s{i}") == twin.rows[twin.gone :]
                 assert live.status.rows_kept == len(twin.rows) - twin.gone
         home.close()

@@ -34,7 +34,7 @@ def update(car: str, second: int, x: float, rate: float) -> dict[str, Any]:
     return {"car": car, "at": moment(second), "x_value": x, "x_rate": rate}
 
 
-def told(home: Living, name: str) -> list[str]:
+def rows_of(home: Living, name: str) -> list[str]:
     """Change, from when to when, and when it was said, in seconds after nine."""
 
     def second(value: Any) -> str:
@@ -56,18 +56,18 @@ def test_an_update_is_told_when_it_arrives_and_a_late_one_takes_back_at_once(hom
     home.load("Gps", [update("c1", 10, 0.0, 20.0)])
     home.drain()
     first = ["insert 25-40 at 5"]
-    assert told(home, "far") == first
+    assert rows_of(home, "far") == first
     # The clock stays where it is: 9 lies before what has come already.
     home.load("Gps", [update("c2", 9, 400.0, 0.0)])
     home.drain()
     second = [*first, "insert 9-39 at 5"]
-    assert told(home, "far") == second
+    assert rows_of(home, "far") == second
     home.load("Gps", [update("c1", 12, 0.0, 0.0)])
     home.drain()
-    assert told(home, "far") == [*second, "delete 25-40 at 7"]
+    assert rows_of(home, "far") == [*second, "delete 25-40 at 7"]
     home.log.append_watermark("Gps", 1_709_283_700_000_000)
     home.drain()
-    assert told(home, "far") == [*second, "delete 25-40 at 7"]
+    assert rows_of(home, "far") == [*second, "delete 25-40 at 7"]
     assert home.deployments["far"].status.rows_in == 3
 
 
@@ -75,10 +75,10 @@ def test_two_that_will_meet_are_told_before_either_is_settled(home: Living) -> N
     home.deploy(NEAR, "near")
     home.load("Gps", [update("c1", 10, 0.0, 20.0), update("c2", 10, 1000.0, -20.0)])
     home.drain()
-    assert told(home, "near") == ["insert 32.5-37.5 at 5"]
+    assert rows_of(home, "near") == ["insert 32.5-37.5 at 5"]
     home.load("Gps", [update("c1", 11, 20.0, 0.0)])
     home.drain()
-    assert told(home, "near") == ["insert 32.5-37.5 at 5", "delete 32.5-37.5 at 6"]
+    assert rows_of(home, "near") == ["insert 32.5-37.5 at 5", "delete 32.5-37.5 at 6"]
 
 
 def test_rows_are_joined_with_relations_at_once(home: Living) -> None:
@@ -100,10 +100,10 @@ def test_a_stream_that_falls_silent_does_not_hold_back_what_others_say(home: Liv
     home.load("Still", [update("c1", 10, 0.0, 0.0)])
     home.load("Gps", [update("c2", 40, 50.0, 0.0)])
     home.drain()
-    assert told(home, "near") == ["insert 40-70 at 5"]
+    assert rows_of(home, "near") == ["insert 40-70 at 5"]
     home.load("Gps", [update("c2", 60, 500.0, 0.0)])
     home.drain()
-    assert told(home, "near")[1:] == ["delete 40-70 at 5", "insert 40-60 at 5"]
+    assert rows_of(home, "near")[1:] == ["delete 40-70 at 5", "insert 40-60 at 5"]
 
 
 def test_an_update_that_comes_twice_changes_nothing(home: Living) -> None:
@@ -112,7 +112,7 @@ def test_an_update_that_comes_twice_changes_nothing(home: Living) -> None:
         home.load("Gps", [update("c1", 10, 0.0, 20.0)])
         home.load("Gps", [update("c1", 11, 20.0, 20.0)], "once")
         home.drain()
-    assert told(home, "far") == ["insert 25-41 at 6"]
+    assert rows_of(home, "far") == ["insert 25-41 at 6"]
 
 
 def test_an_upper_bound_ends_what_is_foreseen(home: Living) -> None:
@@ -120,12 +120,12 @@ def test_an_upper_bound_ends_what_is_foreseen(home: Living) -> None:
     home.deploy(text, "far")
     home.load("Gps", [update("c1", 10, 0.0, 20.0)])
     home.drain()
-    assert told(home, "far") == ["insert 25-30 at 5"]
+    assert rows_of(home, "far") == ["insert 25-30 at 5"]
     home.load("Gps", [update("c1", 31, 0.0, 0.0)])
     home.drain()
     home.load("Gps", [update("c1", 50, 0.0, 0.0)])
     home.drain()
-    assert told(home, "far") == ["insert 25-30 at 5"]
+    assert rows_of(home, "far") == ["insert 25-30 at 5"]
     assert home.deployments["far"].status.state == "finished"
 
 
@@ -172,7 +172,7 @@ def test_a_statement_that_catches_up_tells_what_is_over_and_looks_ahead_when_it_
         assert len(looked) > 3
         assert looked == [*([False] * (len(looked) - 1)), True]
         assert {row["change"] for row in home.rows("far")} == {"insert"}
-        assert told(home, "far")[-1].startswith("insert 192.9-220")
+        assert rows_of(home, "far")[-1].startswith("insert 192.9-220")
 
 
 def test_workers_know_what_lies_ahead(tmp_path: Path) -> None:
@@ -190,10 +190,10 @@ def test_workers_know_what_lies_ahead(tmp_path: Path) -> None:
         home.load("Gps", [update(f"c{i}", 10, 0.0, 20.0) for i in range(9)])
         home.drain()
         assert shared
-        assert told(home, "far") == ["insert 25-40 at 5"] * 9
+        assert rows_of(home, "far") == ["insert 25-40 at 5"] * 9
         home.load("Gps", [update(f"c{i}", 11, 0.0, 0.0) for i in range(9)])
         home.drain()
-        assert told(home, "far")[9:] == ["delete 25-40 at 6"] * 9
+        assert rows_of(home, "far")[9:] == ["delete 25-40 at 6"] * 9
 
 
 def test_rows_that_were_told_cannot_be_counted_off(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def pulse(sensor: str, v: float, seconds: int) -> dict[str, Any]:
     return {"sensor": sensor, "v": v, "at": clock(seconds)}
 
 
-def asked(engine: Engine, text: str, pulses: list[dict[str, Any]], number: int, until: int = 600) -> Reasons:
+def why_not(engine: Engine, text: str, pulses: list[dict[str, Any]], number: int, until: int = 600) -> Reasons:
     """Of one event, by its place among those that are loaded; time is known up to `until`."""
     deployment = engine.deploy(text, "asked")
     engine.load("Pulse", pulses)
@@ -61,7 +61,7 @@ def failed(chance: Chance) -> dict[str, dict[str, Any]]:
 
 
 def test_a_step_of_a_pattern_tells_the_comparison_that_failed_with_both_values(engine: Engine) -> None:
-    told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 8, 10)], 2)
+    told = why_not(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 8, 10)], 2)
     as_a, as_b = told.chances
     assert (as_a.of, as_a.outcome, as_a.so_far) == ("a=Pulse(v > 5)", "takes it", ())
     assert as_b.outcome == "fails"
@@ -70,7 +70,7 @@ def test_a_step_of_a_pattern_tells_the_comparison_that_failed_with_both_values(e
 
 
 def test_partial_matches_of_another_key_fail_by_the_key(engine: Engine) -> None:
-    told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s2", 50, 10)], 2)
+    told = why_not(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s2", 50, 10)], 2)
     assert failed(told.chances[-1]) == {"sensor = a.sensor": {"sensor": "s2", "a.sensor": "s1"}}
 
 
@@ -78,32 +78,32 @@ def test_partial_matches_of_another_key_fail_by_the_key(engine: Engine) -> None:
 def test_null_and_nan_are_keys_as_any_other(engine: Engine, key: float | None) -> None:
     text = "SELECT v FROM Pulse MATCH_RECOGNIZE ( PARTITION BY v MEASURES A.v AS v PATTERN (A B C) )"
     rows = [{"sensor": "s", "v": key, "at": clock(i)} for i in range(2)]
-    told = asked(engine, text, rows, 2)
+    told = why_not(engine, text, rows, 2)
     assert [[bound.name for bound in chance.so_far] for chance in told.chances] == [["A"], []]
 
 
 def test_what_came_after_a_guard_ended_is_told_so(engine: Engine) -> None:
-    told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 20, 30)], 2)
+    told = why_not(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 20, 30)], 2)
     late = told.chances[-1]
-    assert (late.outcome, late.further) == ("its time was over", "timer:within ended it at 2024-03-01T09:00:30Z")
+    assert (late.outcome, late.further) == ("expired", "timer:within ended it at 2024-03-01T09:00:30Z")
     assert all(answer.holds for answer in late.answers)
 
 
 def test_an_event_that_waits_for_others_says_for_which(engine: Engine) -> None:
-    told = asked(engine, DOUBLED, [pulse("s1", 6, 0)], 1, until=10)
+    told = why_not(engine, DOUBLED, [pulse("s1", 6, 0)], 1, until=10)
     assert told.notes == (
         "A match with it waits for b=Pulse(sensor = a.sensor AND v > a.v * 2) until 2024-03-01T09:00:30Z.",
     )
 
 
 def test_an_event_of_a_match_says_which(engine: Engine) -> None:
-    told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 20, 5)], 2, until=6)
+    told = why_not(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 20, 5)], 2, until=6)
     assert told.notes[0] == "It is b of a match that was complete at 2024-03-01T09:00:05Z, with a 2024-03-01T09:00:00Z."
 
 
 def test_a_pattern_that_has_ended_takes_nothing(engine: Engine) -> None:
     once = "SELECT a.v FROM PATTERN [ a=Pulse(v > 5) -> b=Pulse(v > a.v) ]"
-    told = asked(engine, once, [pulse("s1", v, i) for i, v in enumerate((6, 7, 8, 9))], 4)
+    told = why_not(engine, once, [pulse("s1", v, i) for i, v in enumerate((6, 7, 8, 9))], 4)
     assert told.chances == ()
     assert told.notes == ("The pattern had ended before: without EVERY it ends with its first match.",)
 
@@ -122,7 +122,7 @@ def test_an_event_under_not_ends_the_match(engine: Engine) -> None:
 
 def test_an_event_under_not_is_not_waited_for(engine: Engine) -> None:
     text = "SELECT a.v FROM PATTERN [ EVERY a=Pulse(v > 5) -> (timer:interval(10 min) AND NOT b=Pulse(v < a.v)) ]"
-    told = asked(engine, text, [pulse("s1", 6, 0), pulse("s1", 7, 1)], 1, until=60)
+    told = why_not(engine, text, [pulse("s1", 6, 0), pulse("s1", 7, 1)], 1, until=60)
     assert told.notes == ("A match with it continues as long as no b=Pulse(v < a.v) comes.",)
     (other,) = engine.deployments["asked"].why_event(2)
     (chance,) = [c for c in other.chances if c.of.startswith("b=")]
@@ -135,7 +135,7 @@ def test_an_event_under_not_is_not_waited_for(engine: Engine) -> None:
 @pytest.mark.parametrize("v", [4, 9])
 def test_between_is_one_comparison(engine: Engine, v: float) -> None:
     text = "SELECT a.v FROM PATTERN [ EVERY a=Pulse(v = 5) -> b=Pulse(v BETWEEN 6 AND 7 AND v BETWEEN a.v AND 8) ]"
-    (chance,) = [c for c in asked(engine, text, [pulse("s", 5, 0), pulse("s", v, 1)], 2).chances if c.so_far]
+    (chance,) = [c for c in why_not(engine, text, [pulse("s", 5, 0), pulse("s", v, 1)], 2).chances if c.so_far]
     assert [(answer.text, answer.holds, dict(answer.values)) for answer in chance.answers] == [
         ("v BETWEEN 6 AND 7", False, {"v": v}),
         ("v BETWEEN a.v AND 8", False, {"v": v, "a.v": 5.0}),
@@ -146,7 +146,7 @@ def test_between_is_one_comparison(engine: Engine, v: float) -> None:
 @pytest.mark.parametrize(("v", "holds"), [(3, False), (5, True)])
 def test_half_of_a_denied_between_is_not_shown_as_all_of_it(engine: Engine, term: str, v: float, holds: bool) -> None:
     text = f"SELECT a.v FROM PATTERN [ EVERY a=Pulse(v = 6) -> b=Pulse({term}) ]"
-    (chance,) = [c for c in asked(engine, text, [pulse("s", 6, 0), pulse("s", v, 1)], 2).chances if c.so_far]
+    (chance,) = [c for c in why_not(engine, text, [pulse("s", 6, 0), pulse("s", v, 1)], 2).chances if c.so_far]
     assert [(answer.text, answer.holds, dict(answer.values)) for answer in chance.answers] == [
         (term, holds, {"v": v, "a.v - 2": 4.0})
     ]
@@ -156,7 +156,7 @@ def test_half_of_a_denied_between_is_not_shown_as_all_of_it(engine: Engine, term
 
 
 def test_a_row_tells_for_each_variable_what_failed(engine: Engine) -> None:
-    told = asked(engine, RISING, [pulse("s1", v, i) for i, v in enumerate((7, 9, 8))], 3)
+    told = why_not(engine, RISING, [pulse("s1", v, i) for i, v in enumerate((7, 9, 8))], 3)
     ways = [chance for chance in told.chances if len(chance.so_far) == 2]
     assert [(bound.name, bound.values["v"]) for bound in ways[0].so_far] == [("A", 7.0), ("B", 9.0)]
     assert [failed(way) for way in ways] == [
@@ -167,7 +167,7 @@ def test_a_row_tells_for_each_variable_what_failed(engine: Engine) -> None:
 
 
 def test_a_row_that_was_taken_tells_where_its_way_ended(engine: Engine) -> None:
-    told = asked(engine, RISING, [pulse("s1", v, i) for i, v in enumerate((7, 9, 8))], 2)
+    told = why_not(engine, RISING, [pulse("s1", v, i) for i, v in enumerate((7, 9, 8))], 2)
     assert told.chances[0].outcome == "takes it"
     assert told.chances[0].further == (
         "it went on to 2024-03-01T09:00:01Z; the row of 2024-03-01T09:00:02Z was "
@@ -177,7 +177,7 @@ def test_a_row_that_was_taken_tells_where_its_way_ended(engine: Engine) -> None:
 
 def test_a_row_waits_at_most_until_the_bound(engine: Engine) -> None:
     rows = [pulse("s1", 7, 0), pulse("s1", 9, 1)]
-    told = asked(engine, RISING, rows, 2, until=10)
+    told = why_not(engine, RISING, rows, 2, until=10)
     assert told.chances[0].further == "it waits for the next row, at most until 2024-03-01T09:05:00Z"
     engine.advance("Pulse", clock(600))
     engine.deployments["asked"].drain()
@@ -186,19 +186,19 @@ def test_a_row_waits_at_most_until_the_bound(engine: Engine) -> None:
 
 
 def test_a_row_that_comes_too_late_is_told_the_bound(engine: Engine) -> None:
-    told = asked(engine, RISING, [pulse("s1", 7, 0), pulse("s1", 9, 1), pulse("s1", 3, 301)], 3)
+    told = why_not(engine, RISING, [pulse("s1", 7, 0), pulse("s1", 9, 1), pulse("s1", 3, 301)], 3)
     way = next(c for c in told.chances if c.of.startswith("C ") and len(c.so_far) == 2)
     assert failed(way) == {"WITHIN 5 min": {"time since the first row": "5 min 1 sec"}}
 
 
 def test_a_row_of_a_match_says_which(engine: Engine) -> None:
-    told = asked(engine, RISING, [pulse("s1", v, i) for i, v in enumerate((7, 9, 3))], 2)
+    told = why_not(engine, RISING, [pulse("s1", v, i) for i, v in enumerate((7, 9, 3))], 2)
     assert told.notes == ("It is B of the match from 2024-03-01T09:00:00Z to 2024-03-01T09:00:02Z.",)
 
 
 def test_a_match_that_may_still_grow_says_that_it_waits(engine: Engine) -> None:
     growing = "SELECT v FROM Pulse MATCH_RECOGNIZE ( MEASURES A.v AS v PATTERN (A B+) DEFINE B AS B.v > PREV(B.v) )"
-    told = asked(engine, growing, [pulse("s1", 1, 0), pulse("s1", 2, 1)], 2)
+    told = why_not(engine, growing, [pulse("s1", 1, 0), pulse("s1", 2, 1)], 2)
     assert told.chances[0].further == (
         "a match is complete at 2024-03-01T09:00:01Z; its row waits until no later row can change it"
     )
@@ -210,7 +210,7 @@ def test_between_over_several_rows_is_one_comparison(engine: Engine, v: float) -
         "SELECT v FROM Pulse MATCH_RECOGNIZE ( MEASURES A.v AS v PATTERN (A B) "
         "DEFINE A AS v = 5, B AS v BETWEEN A.v AND PREV(v) + 2 )"
     )
-    (chance,) = [c for c in asked(engine, text, [pulse("s", 5, 0), pulse("s", v, 1)], 2).chances if c.so_far]
+    (chance,) = [c for c in why_not(engine, text, [pulse("s", 5, 0), pulse("s", v, 1)], 2).chances if c.so_far]
     (answer,) = chance.answers
     assert (answer.text, answer.holds) == ("v BETWEEN A.v AND PREV(v) + 2", False)
     assert dict(answer.values) == {"v": v, "PREV(v) + 2": 7.0, "A.v": 5.0}
@@ -250,7 +250,7 @@ def test_a_subgoal_tells_what_failed_and_the_step_how_likely_the_answer_was(engi
 
 
 def test_what_cannot_be_told_is_not_guessed(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = asked(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 8, 10)], 99)
+    told = why_not(engine, DOUBLED, [pulse("s1", 6, 0), pulse("s1", 8, 10)], 99)
     assert told.notes == ("It is not an event of this pattern.",)
     monkeypatch.setattr(why_not_patterns, "MOST_EVENTS", 1)
     (many,) = engine.deployments["asked"].why_event(2)
@@ -259,10 +259,10 @@ def test_what_cannot_be_told_is_not_guessed(engine: Engine, monkeypatch: pytest.
 
 def test_rows_of_other_statements_are_not_read_again(engine: Engine) -> None:
     engine.execute("CREATE STATEMENT high AS INSERT INTO High SELECT sensor, v FROM Pulse WHERE v > 5;")
-    told = asked(engine, "SELECT a.v FROM PATTERN [ EVERY a=High -> b=High(v > a.v) ]", [pulse("s1", 6, 0)], 1)
+    told = why_not(engine, "SELECT a.v FROM PATTERN [ EVERY a=High -> b=High(v > a.v) ]", [pulse("s1", 6, 0)], 1)
     assert told.notes == ("It reads rows of other statements; why-not cannot replay them: ask about those statements.",)
 
 
 def test_a_condition_on_whole_matches_is_said_to_be_left_out(engine: Engine) -> None:
-    told = asked(engine, f"{DOUBLED} WHERE a.v < 7", [pulse("s1", 6, 0), pulse("s1", 20, 5)], 2)
+    told = why_not(engine, f"{DOUBLED} WHERE a.v < 7", [pulse("s1", 6, 0), pulse("s1", 20, 5)], 2)
     assert told.notes[-1] == "The operators above it are not checked here: Filter a.v < 7.0."

@@ -110,8 +110,8 @@ def test_what_was_compiled_is_found_from_another_folder_too(cache_home: Path, tm
     source = Path(numba_cache.__file__).parents[1]
     shutil.copytree(source, tmp_path / "elsewhere" / "presage", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
-        "import numpy as np; from presage.arrays.alignment import kept_in_order; from presage.arrays.jit import LOOPS;"
-        "kept_in_order(np.arange(3), np.arange(2)); stats = LOOPS['alignment.kept_in_order'].stats;"
+        "import numpy as np; from presage.arrays.codes import kept_in_order; from presage.arrays.jit import LOOPS;"
+        "kept_in_order(np.arange(3), np.arange(2)); stats = LOOPS['codes.kept_in_order'].stats;"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
     )
     told = []

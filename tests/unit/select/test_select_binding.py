@@ -82,7 +82,7 @@ REFUSED = [
         "UNSUPPORTED",
         36,
         "#time after #length is not supported as a chain",
-        "only #groupwin(…) may stand before another window",
+        "only #groupwin(…) may precede another window",
     ),
     (
         "SELECT avg(x) FROM Motion#groupwin(camera)#groupwin(x)",
@@ -102,7 +102,7 @@ REFUSED = [
         "SELECT x FROM Motion#unique(count(*))",
         "AGGREGATE_NOT_ALLOWED",
         29,
-        "the aggregate count(…) cannot stand in a window",
+        "the aggregate count(…) is not allowed in a window",
         "compute it in a statement of its own with INSERT INTO",
     ),
 ]

@@ -97,7 +97,7 @@ def test_a_warning_shows_its_place_as_an_error_does() -> None:
     script = parse("SELECT a.v\nFROM PATTERN [ a=A -> b=B -> c=C WHERE timer:within(1 min) ]", "denied.epl")
     (found,) = warnings_in(script)
     assert found.render() == (
-        "warning[GUARD_COVERS_LAST]: WHERE timer:within(1 min) covers c=C alone: a -> b may take any time\n"
+        "warning[GUARD_COVERS_LAST]: WHERE timer:within(1 min) applies to c=C only: a -> b may take any time\n"
         "  --> denied.epl:2:30\n"
         "   2 | FROM PATTERN [ a=A -> b=B -> c=C WHERE timer:within(1 min) ]\n"
         "     |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
@@ -147,7 +147,7 @@ def test_check_query_explain_and_deploy_have_the_warning(engine: Engine) -> None
     code = "GUARD_COVERS_LAST"
     assert [w.code for w in engine.check(text)] == [code]
     assert [w.code for w in engine.query(text).warnings] == [code]
-    assert f"[{code}] WHERE timer:within(1 min) covers c=Door alone" in engine.explain(text)
+    assert f"[{code}] WHERE timer:within(1 min) applies to c=Door only" in engine.explain(text)
     deployed = engine.deploy(text, "three")
     assert [w.code for w in deployed.warnings] == [code]
     assert code in deployed.explain()

@@ -71,7 +71,7 @@ def test_sinks_of_a_home_from_before_fail_with_the_fix_and_nothing_else_stops(
     assert (hook.state, named.state) == ("failed", "failed")
     assert hook.why.startswith("HOST_NOT_ALLOWED: sink 'hook' may not connect to 127.0.0.1:")
     assert "allow_hosts=['127.0.0.1']" in hook.why
-    assert named.why.startswith("ENV_NOT_ALLOWED: sink 'named' names the variable HOOK_TOKEN")
+    assert named.why.startswith("ENV_NOT_ALLOWED: sink 'named' uses the environment variable HOOK_TOKEN")
     assert "allow_env=['HOOK_TOKEN']" in named.why
     assert server.requests == []
     world.drain("files")

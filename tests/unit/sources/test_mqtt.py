@@ -311,7 +311,7 @@ def test_spools_of_streams_that_are_gone_are_removed(tmp_path: Path, broker: Bro
     [
         ("topic = 'a'", "needs the option 'host'"),
         ("host = 'h'", "needs the option 'topic'"),
-        ("host = 'h', topic = 'a/b+'", "+ stand alone"),
+        ("host = 'h', topic = 'a/b+'", "+ alone between slashes"),
         ("host = 'h', topic = '#/a'", "# at its end"),
         ("host = 'h', topic = 'a', port = 0", "port is '0'"),
         ("host = 'h', topic = 'a', format = 'parquet'", "one of json, csv"),

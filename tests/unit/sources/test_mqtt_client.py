@@ -42,7 +42,7 @@ def test_a_variable_that_is_not_set_is_waited_for_and_why_nobody_answers_is_said
     named = settings(port, username="env:USER_OF_MQTT", password="env:PASSWORD_OF_MQTT")
     client = PahoClient(named, grant(environment))
     client.start(Receiver.__new__(Receiver))
-    until(lambda: "stream 'Tick' needs the variable PASSWORD_OF_MQTT" in client.why)
+    until(lambda: "stream 'Tick' needs the environment variable PASSWORD_OF_MQTT" in client.why)
     environment["PASSWORD_OF_MQTT"] = "open-sesame"
     until(lambda: "cannot be reached: " in client.why)
     assert "refused" in client.why

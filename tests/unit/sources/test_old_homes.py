@@ -27,7 +27,7 @@ OLD = [
     ),
     (
         "source = 'mqtt', host = 'b.example', topic = 't', username = 'me', password = 'env:BROKER'",
-        "ENV_NOT_ALLOWED: stream 'Tick' names the variable BROKER of the environment, which statements may not use; "
+        "ENV_NOT_ALLOWED: stream 'Tick' uses the environment variable BROKER, which statements may not read; "
         "open the engine with allow_env=['BROKER']",
     ),
 ]

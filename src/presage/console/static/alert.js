@@ -35,13 +35,13 @@ function summary(rows, recall) {
   const last = rows.at(-1);
   const span = (millis(last.covered_to) - millis(last.covered_from)) / 1000;
   return el("div", { class: "cards" }, timeCard(last.at, "happened"), card(number(new Set(rows.map((row) => row.revision)).size), "revisions"),
-    card(Number.isNaN(span) ? "–" : lasting(span), "of history read"), card(last.extrapolated ? "extrapolated" : "as it was", "figures"),
+    card(Number.isNaN(span) ? "–" : lasting(span), "of history read"), card(last.extrapolated ? "extrapolated" : "not extrapolated", "figures"),
     card(recall ? recall.state : "done", recall ? `${recall.chunks} of ${recall.of_chunks} chunks read` : "reading history"));
 }
 
 function say(found, look) {
   if (!found.recall) return null;
-  return el("div", { class: "row" }, el("span", {}, "Its history is wanted:"), sayButtons({ event_id: found.event, statement: found.statement }, look));
+  return el("div", { class: "row" }, el("span", {}, "Its recall is running:"), sayButtons({ event_id: found.event, statement: found.statement }, look));
 }
 
 // Past events, the most similar first, beside the present one.
@@ -78,5 +78,5 @@ function revisions(columns, rows) {
   const first = ["revision", "change", "covered_from", "covered_to"].map((name) => columns.find((column) => column.name === name)).filter(Boolean);
   const order = [...first, ...columns.filter((column) => !OWN.has(column.name))];
   const cells = rows.map((row) => order.map(({ name }) => row[name]));
-  return [el("h3", {}, "Everything that was told of it"), table(order, cells.reverse(), "Revisions, the newest first")];
+  return [el("h3", {}, "All revisions"), table(order, cells.reverse(), "Revisions, the newest first")];
 }

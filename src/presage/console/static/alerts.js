@@ -9,12 +9,12 @@ import { clock, day, moment } from "./times.js";
 const OWN = new Set(["event_id", "at", "revision", "change", "covered_from", "covered_to", "extrapolated"]);
 
 export async function alertsPage(place) {
-  const reading = table(["event", "statement", "state", "read", "found", "covered", "say"], [], "Events that still read their history");
+  const reading = table(["event", "statement", "state", "read", "found", "covered", "commands"], [], "Events whose recall is running");
   const open = new Rows(reading.querySelector("tbody"), (each) => `${each.statement}/${each.event_id}`, openRow);
   const none = el("p", { class: "soft" }, "No recall is open.");
-  const newest = table(["event", "statement", "at", "revisions", "what it says"], [], "The newest alerts");
+  const newest = table(["event", "statement", "at", "revisions", "result"], [], "The newest alerts");
   const alerts = new Rows(newest.querySelector("tbody"), (each) => `${each.statement}/${each.event_id}`, alertRow);
-  const empty = el("p", { class: "soft" }, "No statement with RECALL has told anything yet.");
+  const empty = el("p", { class: "soft" }, "No statement with RECALL has produced a row yet.");
 
   async function look() {
     const [recalls, found] = await Promise.all([get("/recalls"), get("/alerts")]);
@@ -25,7 +25,7 @@ export async function alertsPage(place) {
   }
 
   await look();
-  place.append(el("h2", {}, "Alerts"), el("h3", {}, "Events that still read their history"), none, reading, el("h3", {}, "The newest"), empty, newest);
+  place.append(el("h2", {}, "Alerts"), el("h3", {}, "Events whose recall is running"), none, reading, el("h3", {}, "The newest"), empty, newest);
   return every(1000, look, notice);
 }
 

@@ -44,7 +44,7 @@ export async function askPage(place) {
     el("div", { class: "row" },
       el("button", { class: "main", onclick: run }, "Run"),
       el("button", { onclick: asked(explained) }, "Explain"),
-      catalog.knowledge.length ? el("button", { onclick: asked(selected), title: "Which things the PATHs of the query select" }, "What it selects") : null,
+      catalog.knowledge.length ? el("button", { onclick: asked(selected), title: "Which entities the PATHs of the query select" }, "What it selects") : null,
       el("button", { onclick: asked((text) => deployed(text, name.value.trim())) }, "Deploy as"), name,
       el("span", { class: "soft" }, "Ctrl-Enter runs, Ctrl-Space completes")),
     answer, offered(catalog, editor));
@@ -66,7 +66,7 @@ async function explained(text) {
 // Which rooms and sensors the PATHs of the query select, whatever events come.
 async function selected(text) {
   const found = await post("/selects", { text, limit: 100 });
-  return found.length ? [el("h3", {}, "What its PATHs select"), ...solutions(found)] : [el("p", { class: "soft" }, "It has no PATH: it asks nothing of what is known.")];
+  return found.length ? [el("h3", {}, "What its PATHs select"), ...solutions(found)] : [el("p", { class: "soft" }, "The query has no PATH: it does not use the knowledge bases.")];
 }
 
 async function deployed(text, name) {
@@ -80,8 +80,8 @@ function offered({ names }, editor) {
   const put = (name) => () => { if (!editor.text.trim()) { editor.field.value = `SELECT * FROM ${name}`; editor.changed(false); } editor.focus(); };
   const streams = names.filter((each) => each.kind !== "schema");
   if (!streams.length) return null;
-  return el("section", {}, el("h3", {}, "What can be asked"), el("ul", { class: "offered" }, ...streams.map((each) => el("li", {},
-    el("button", { onclick: put(each.name), title: `Ask ${each.name}` }, each.name), " ",
+  return el("section", {}, el("h3", {}, "Streams to query"), el("ul", { class: "offered" }, ...streams.map((each) => el("li", {},
+    el("button", { onclick: put(each.name), title: `Query ${each.name}` }, each.name), " ",
     el("code", {}, each.attributes.map((a) => `${a.name} ${a.type}`).join(", ")), " ",
     each.uncertain || each.predicted ? el("span", { class: "kind" }, each.uncertain ? "uncertain" : "predicted") : null))));
 }

@@ -8,14 +8,14 @@ import { Rates, sparkline } from "./sparkline.js";
 
 const EVERY = 1000;
 const LATELY = 10; // looks
-const COLUMNS = ["statement", "kind", "state", "rows a second", "lately", "rows", "behind", "watermark", "open", "holds", "last error"];
+const COLUMNS = ["statement", "kind", "state", "rows/s", "trend", "rows", "events behind", "watermark", "open matches", "state size", "last error"];
 const NUMBERS = new Set([3, 5, 6, 8, 9]);
 
 export async function boardPage(place) {
   const cards = el("div", { class: "cards" });
   const body = el("tbody");
   const head = el("tr", {}, ...COLUMNS.map((name, i) => el("th", { scope: "col", class: NUMBERS.has(i) ? "number" : null }, name)));
-  const empty = el("p", { class: "soft" }, "No statement is deployed yet. ", el("a", { href: "#/ask" }, "Ask something"), " and deploy it.");
+  const empty = el("p", { class: "soft" }, "No statement is deployed yet. ", el("a", { href: "#/ask" }, "Write a query"), " and deploy it.");
   const whole = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Deployed statements" }, el("table", {}, el("thead", {}, head), body));
   const rates = new Rates();
   const lines = new Rows(body, (each) => each.name, line);

@@ -34,11 +34,11 @@ export function chances(columns, rows, threshold) {
   chosen.forEach(([, points], i) => picture.append(curve(points, scale, i)));
   if (threshold !== null) {
     picture.append(svg("line", { class: "limit", x1: LEFT, x2: WIDTH - RIGHT, y1: y(threshold), y2: y(threshold) }));
-    picture.append(Object.assign(svg("text", { class: "limit", x: WIDTH - RIGHT - 2, y: y(threshold) - 3, "text-anchor": "end" }), { textContent: `asked for: ${threshold}` }));
+    picture.append(Object.assign(svg("text", { class: "limit", x: WIDTH - RIGHT - 2, y: y(threshold) - 3, "text-anchor": "end" }), { textContent: `threshold: ${threshold}` }));
   }
   picture.setAttribute("aria-label", `Probability over time of ${chosen.map(([name]) => name || "all rows").join("; ")}`);
   const more = curves.size > chosen.length ? `and ${curves.size - chosen.length} more` : "";
-  return el("figure", {}, picture, el("figcaption", {}, ...chosen.map(([name], i) => el("span", { class: `key series-${i}` }, name || "how sure")), more));
+  return el("figure", {}, picture, el("figcaption", {}, ...chosen.map(([name], i) => el("span", { class: `key series-${i}` }, name || "probability")), more));
 }
 
 function curve(points, scale, i) {

@@ -13,18 +13,18 @@ export async function knowledgePage(place, iri) {
   const [bases, statements] = await Promise.all([get("/knowledge"), get("/statements")]);
   place.append(el("h2", {}, iri ? short(iri) : "Knowledge"));
   if (!bases.length) {
-    place.append(el("p", { class: "soft" }, "Nothing is known yet: ", el("code", {}, "CREATE KNOWLEDGE campus FROM 'campus.ttl' REASONING OWL_RL"), " reads what is."));
+    place.append(el("p", { class: "soft" }, "There is no knowledge base yet. Declare one: ", el("code", {}, "CREATE KNOWLEDGE campus FROM 'campus.ttl' REASONING OWL_RL"), "."));
     return;
   }
   place.append(finder());
   if (iri) { place.append(await about(iri)); return; }
   place.append(el("p", { class: "soft" }, "One graph of ", ...bases.flatMap((base, i) => [i ? ", " : "", el("b", {}, base.name), ` (${base.files.map(short).join(", ")}${base.reasoning ? `, closed under ${base.reasoning.replace("_", " ")}` : ""})`])));
-  place.append(el("p", {}, "What a query of yours would select, ", el("a", { href: "#/ask" }, "Ask"), " shows before you deploy it."));
+  place.append(el("p", {}, "To see what a query selects before you deploy it, open ", el("a", { href: "#/ask" }, "Ask"), "."));
   for (const statement of statements.filter((each) => kindOf(each.text) === "knowledge" || /PATH\s*\{/.test(each.text))) place.append(await selects(statement.name));
 }
 
 function finder() {
-  const found = el("ul", { class: "things", "aria-label": "Things that were found", "aria-live": "polite" });
+  const found = el("ul", { class: "things", "aria-label": "Entities found", "aria-live": "polite" });
   let timer = null;
   const search = async (text) => {
     try {
@@ -41,8 +41,8 @@ async function about(iri) {
     const { facts, named_by: users } = await get(`/knowledge/thing?iri=${named(iri)}`);
     const said = facts.map(([property, value, isThing]) => [el("span", { title: property }, short(property)), isThing ? thing(value) : value]);
     const heard = users.map(([subject, property]) => [thing(subject), el("span", { title: property }, short(property))]);
-    return el("div", {}, el("p", { class: "soft" }, el("code", {}, iri)), el("h3", {}, "What is known of it"), table(["property", "value"], said, "What is known of it"),
-      el("h3", {}, "Who speaks of it"), heard.length ? table(["thing", "property"], heard, "Who speaks of it") : el("p", { class: "soft" }, "Nothing does."));
+    return el("div", {}, el("p", { class: "soft" }, el("code", {}, iri)), el("h3", {}, "Facts"), table(["property", "value"], said, "Facts"),
+      el("h3", {}, "Referenced by"), heard.length ? table(["thing", "property"], heard, "Referenced by") : el("p", { class: "soft" }, "No entity refers to it."));
   } catch (failure) {
     if (!failure.errors || failure.away) throw failure;
     return errorList(failure.errors);

@@ -12,7 +12,7 @@ export async function mapPage(place, wanted) {
   const maps = await get("/maps");
   place.append(el("h2", {}, "Map"));
   if (!maps.length) {
-    place.append(el("p", { class: "soft" }, "No stream predicts positions: ", el("code", {}, "CREATE STREAM Cart (cart STRING, x DOUBLE, y DOUBLE, at TIMESTAMP) EVENT TIME at KEY (cart) PREDICTED (x, y)"), " is one."));
+    place.append(el("p", { class: "soft" }, "No stream predicts positions. Declare one: ", el("code", {}, "CREATE STREAM Cart (cart STRING, x DOUBLE, y DOUBLE, at TIMESTAMP) EVENT TIME at KEY (cart) PREDICTED (x, y)"), "."));
     return undefined;
   }
   const chosen = maps.find((each) => each.name === wanted) ?? maps[0];
@@ -22,7 +22,7 @@ export async function mapPage(place, wanted) {
   const plan = await get(`/maps/${named(chosen.name)}/plan`);
   if (plan.image) plan.image = await pictureOf(plan.image);
   const drawn = new Drawn(plan);
-  const list = el("details", {}, el("summary", {}, "The same as a list"));
+  const list = el("details", {}, el("summary", {}, "Show as a list"));
   const told = el("ul", { class: "places" });
   list.append(told);
 
@@ -40,7 +40,7 @@ export async function mapPage(place, wanted) {
   list.addEventListener("toggle", () => look().catch(notice));
   await look();
   place.append(el("div", { class: "row" }, el("label", { for: "map" }, "Stream"), chooser), cards,
-    el("figure", {}, drawn.element, el("figcaption", {}, key("present", "where it is, by what it told last"), key("future", `where it will be in ${AHEAD} s`), key("past", "silent"), "the ring is how far off it may be")), list);
+    el("figure", {}, drawn.element, el("figcaption", {}, key("present", "position by its last update"), key("future", `predicted position in ${AHEAD} s`), key("past", "no recent update"), "ring: the largest error")), list);
   return every(EVERY, look, notice);
 }
 
@@ -193,5 +193,5 @@ export function places(columns, rows) {
     drawn.element.append(svg("circle", { class: "present", cx: px.toFixed(1), cy: py.toFixed(1), r: 5, opacity: (0.15 + 0.75 * ((i + 1) / found.length)).toFixed(2) }));
   });
   drawn.element.setAttribute("aria-label", `Where ${found.length} rows were`);
-  return el("figure", {}, drawn.element, el("figcaption", {}, "Where rows were, the newest strongest."));
+  return el("figure", {}, drawn.element, el("figcaption", {}, "Positions of the rows; the newest are the most opaque."));
 }

@@ -46,7 +46,7 @@ export function timeline(columns, rows, eventsOf) {
   const ofEvents = matched ? `, ${found.reduce((sum, span) => sum + span.events.length, 0)} events of them at their own times` : "";
   picture.setAttribute("aria-label", `${found.length} rows on a line of time${ofEvents}, ${foretold} of them reach into the future`);
   const caption = matched ? [key("past", "a match, from its first event to its row"), key("present", "its events, by the names of the pattern")]
-    : [key("past", "was"), key("present", "is"), key("future", "is predicted"), "each mark is a row, from when to when it holds"];
+    : [key("past", "was"), key("present", "is"), key("future", "is predicted"), "each mark is a row over its validity"];
   return el("figure", {}, picture, el("figcaption", {}, ...caption), matched ? list(found) : null);
 }
 
@@ -83,7 +83,7 @@ function match(names, span, scale, lane, free) {
 // For those who do not see the picture, or want it to the letter.
 function list(found) {
   const newest = found.filter((span) => span.events.length).slice(-LISTED).reverse();
-  return el("details", { open: listed, ontoggle: (event) => { listed = event.target.open; } }, el("summary", {}, "The same as a list"),
+  return el("details", { open: listed, ontoggle: (event) => { listed = event.target.open; } }, el("summary", {}, "Show as a list"),
     el("ul", { class: "matches" }, ...newest.map((span) => el("li", {}, span.events.map(({ name, time }) => `${name} ${clock(time)}`).join(", ")))));
 }
 

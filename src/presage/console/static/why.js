@@ -21,7 +21,7 @@ export async function whyPage(place, name, number) {
 
   async function look() {
     const { watermark, streams } = await get(`/statements/${named(name)}/why?limit=400`);
-    mark.textContent = watermark ? `The watermark is at ${shown(watermark)}: later events wait for it.` : "Nothing has passed the watermark yet.";
+    mark.textContent = watermark ? `The watermark is at ${shown(watermark)}: later events wait for it.` : "There is no watermark yet.";
     streams.forEach((each, i) => {
       if (!sections[i]) { sections[i] = new Asked(each, closer); body.append(sections[i].element); }
       sections[i].show(each);
@@ -29,7 +29,7 @@ export async function whyPage(place, name, number) {
   }
 
   await look();
-  place.append(el("h2", {}, `Why not? ${name}`), el("p", {}, "The newest events of the streams of ", el("a", { href: `#/statement/${named(name)}` }, name), ", and what each of them fulfils by itself.", closer ? " The link of an event leads to what it met in partial matches." : ""), mark, body);
+  place.append(el("h2", {}, `Why not? ${name}`), el("p", {}, "The newest events of the input streams of ", el("a", { href: `#/statement/${named(name)}` }, name), ", and which conditions each of them fulfils.", closer ? " Follow the link of an event to see the partial matches that it met." : ""), mark, body);
   return every(2000, look, notice);
 }
 
@@ -43,7 +43,7 @@ class Asked {
     this.body = el("tbody");
     this.buttons = new Map();
     const head = el("tr", {}, ...heads.map((text, i) => el("th", { scope: "col", class: i > columns.length && i < heads.length - 1 ? "condition" : null }, text)));
-    this.element = el("section", {}, el("h3", {}, of || stream), conditions.length ? null : el("p", { class: "soft" }, "Nothing is asked of one event alone."), this.chips,
+    this.element = el("section", {}, el("h3", {}, of || stream), conditions.length ? null : el("p", { class: "soft" }, "No condition is on a single event."), this.chips,
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Events of ${stream}${of ? `, ${of}` : ""}` }, el("table", {}, el("thead", {}, head), this.body)));
   }
 
@@ -75,13 +75,13 @@ class Asked {
   row(event) {
     const at = shown(event.at);
     const kind = (column, value) => (typeof value === "number" ? "number" : column in event.unknown ? "bad" : null);
-    return el("tr", { class: event.verdict === "passes" ? "passes" : null }, el("td", {}, this.closer ? el("a", { href: this.closer(event), title: "Why not? Closer" }, at) : at),
-      ...this.columns.map((column, i) => el("td", { class: kind(column, event.values[i]), title: column in event.unknown ? "names nothing that is known" : null }, shown(event.values[i]))),
+    return el("tr", { class: event.verdict === "passes" ? "passes" : null }, el("td", {}, this.closer ? el("a", { href: this.closer(event), title: "Why not? In detail" }, at) : at),
+      ...this.columns.map((column, i) => el("td", { class: kind(column, event.values[i]), title: column in event.unknown ? "refers to an unknown entity" : null }, shown(event.values[i]))),
       ...event.holds.map((holds) => el("td", {}, answer(holds))), el("td", {}, verdictOf(event.verdict)));
   }
 }
 
 const answer = (holds) => (holds === null ? el("span", { class: "soft" }, "?") : el("span", { class: holds ? "yes" : "no" }, holds ? "✓ yes" : "✗ no"));
 
-const KINDS = { passes: "good", "fails a condition": "", "names nothing that is known": "bad", "waits for the watermark": "warn" };
+const KINDS = { passes: "good", "fails a condition": "", "refers to an unknown entity": "bad", "waits for the watermark": "warn" };
 const verdictOf = (text) => el("span", { class: `state ${KINDS[text] ?? ""}` }, text);

@@ -3,16 +3,16 @@
 import { get, named } from "./api.js";
 import { el, shown } from "./dom.js";
 
-const KINDS = { "takes it": "good", "ends it": "bad", "its time was over": "warn", "cannot be told": "warn" };
+const KINDS = { "takes it": "good", "ends it": "bad", "expired": "warn", "unknown": "warn" };
 // Events of a match that are shown; of a longer one the first and the last.
 const FEW = 8;
 
 export async function whyEventPage(place, name, number) {
   const { stream, at, values, told } = await get(`/statements/${named(name)}/why/${named(number)}`);
   place.append(el("h2", {}, `Why not? An event of ${stream}`),
-    el("p", {}, "What it met in ", el("a", { href: `#/statement/${named(name)}` }, name), ". ", el("a", { href: `#/why/${named(name)}` }, "All newest events")),
+    el("p", {}, "The partial matches that it met in ", el("a", { href: `#/statement/${named(name)}` }, name), ". ", el("a", { href: `#/why/${named(name)}` }, "All newest events")),
     el("dl", { class: "event" }, el("dt", {}, "event time"), el("dd", {}, shown(at)), ...Object.entries(values).filter(([, value]) => value !== at).flatMap(([attribute, value]) => [el("dt", {}, attribute), el("dd", {}, shown(value))])),
-    ...(told.length ? told.map(section) : [el("p", { class: "soft" }, "The statement asks nothing of several events together: each condition is told with the newest events.")]));
+    ...(told.length ? told.map(section) : [el("p", { class: "soft" }, "The statement has no pattern and no sequence: the page of newest events shows each of its conditions.")]));
 }
 
 function section({ what, notes, chances }) {

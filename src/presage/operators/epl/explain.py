@@ -70,7 +70,7 @@ def _how(term: Term) -> str:
     if term.program >= 0:
         parts.append("compiled, over the events so far")
     if term.asked >= 0:
-        parts.append("asked of the evaluator, over the events so far")
+        parts.append("computed by the evaluator, over the events so far")
     return "; then ".join(parts) or "any event"
 
 

@@ -307,7 +307,7 @@ class _Rewriter:
         probe = Probe(pattern, event, tuple(seen), vocabulary.class_iri, alone)
         made = InTable(self.library.ask(probe), tuple(name for name, _ in probe.columns), probe.terms(value))
         seen_names = ", ".join(reading.attribute for reading in seen)
-        after = f"{probe.name}, asked of the store for each new combination of {seen_names or 'nothing'}"
+        after = f"{probe.name}, queried from the store for each new combination of {seen_names or 'nothing'}"
         self._add(RuleNote(RELATE, shortened(pattern, self.prefixes), after))
         return made
 

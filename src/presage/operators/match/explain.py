@@ -43,7 +43,7 @@ def _conditions(tables: MatchTables) -> list[str]:
         "native, on the row alone": lambda c: c.flag is not None,
         "native, on the row and its neighbours": lambda c: c.nearby >= 0,
         "compiled, over the match so far": lambda c: c.bound >= 0,
-        "asked of the evaluator, over the match so far": lambda c: c.asked >= 0,
+        "computed by the evaluator, over the match so far": lambda c: c.asked >= 0,
     }
     lines = []
     for title, fits in kinds.items():

@@ -50,14 +50,14 @@ def classify(query: Sequence) -> Verdict:
     far = _not_local(query, env)
     if far is not None:
         names = sorted(plain_name(name) for name in far.variables - env)
-        reason = f"the condition {far.text} speaks of {', '.join(names)}, which no single subgoal has together"
+        reason = f"the condition {far.text} uses {', '.join(names)}, which no single subgoal has together"
         return Verdict(UNSAFE, reason, names[0])
     if not open_:
-        return Verdict(REGULAR, "no variable is shared between subgoals and every condition speaks of one subgoal")
+        return Verdict(REGULAR, "no variable is shared between subgoals and every condition uses one subgoal")
     obstacles = [(name, _not_independent(query, name)) for name in open_]
     if all(obstacle is None for _, obstacle in obstacles):
         shared = ", ".join(open_)
-        reason = f"{shared} stands in the key of every subgoal, so its values have nothing to do with each other"
+        reason = f"{shared} is in the key of every subgoal, so its values are independent"
         return Verdict(EXTENDED, reason, open_[0], groups=tuple(open_))
     found = _plan(query, env, True, query.conditions)
     if not isinstance(found, _Obstacle):
@@ -110,7 +110,7 @@ def _not_independent(query: Sequence, name: str) -> _Obstacle | None:
         for other in query.goals[: goal.number]:
             if goal.source == other.source and not goal.key_positions(name) & other.key_positions(name):
                 return _Obstacle(
-                    f"{name} stands in another part of the key in {other.text} than in {goal.text}", name, goal.number
+                    f"{name} is in another part of the key in {other.text} than in {goal.text}", name, goal.number
                 )
     return None
 

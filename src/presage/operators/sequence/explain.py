@@ -51,7 +51,7 @@ def _spread(node: SequenceMatch) -> str:
         return "one partition, because its rows are inferred"
     if node.tables.query.markov:
         return "one partition, because the step before an event's may be another key's"
-    return "one partition, because no selected variable stands in the key of every subgoal"
+    return "one partition, because no selected variable is in the key of every subgoal"
 
 
 def describe_infer(node: Infer) -> Report:

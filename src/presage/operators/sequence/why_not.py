@@ -38,13 +38,13 @@ MOST_ANSWERS = 20
 def why_sequence(node: SequenceMatch, plan: Node, context: StepContext, number: int, examiner: Examiner) -> Reasons:
     """Explains the row with this number. `plan` is the statement's, for its threshold."""
     if any(isinstance(x, Infer) for source in node.sources for x in source.walk()):
-        note = "A model infers from its events what the subgoals speak of; that is not looked at here."
+        note = "Its subgoals read a stream that a model infers; why-not does not examine the inference."
         return Reasons(node.text, notes=(note,))
     raw = [run(_unfiltered(node, source), context).table for source in node.sources]
     found = [(i, np.flatnonzero(ints(table, SEQ) == number)) for i, table in enumerate(raw)]
     here = [(i, int(places[0])) for i, places in found if len(places)]
     if not here:
-        return Reasons(node.text, notes=("It is no event of this sequence.",))
+        return Reasons(node.text, notes=("It is not an event of this sequence.",))
     time = int(raw[here[0][0]][TIME][here[0][1]].as_py())
     chances = [
         _chance(node, goal, raw[source], place, examiner)
@@ -52,7 +52,7 @@ def why_sequence(node: SequenceMatch, plan: Node, context: StepContext, number: 
         for goal in node.tables.query.goals
         if goal.source == source
     ]
-    notes = [f"It is asked of several subgoals together: {c.text}." for c in node.tables.query.conditions]
+    notes = [f"This condition is over several subgoals: {c.text}." for c in node.tables.query.conditions]
     answers = _answers(node, plan, context, raw, time, here)
     return Reasons(node.text, tuple(chances), (*notes, *answers))
 
@@ -94,7 +94,7 @@ def _answers(
     """The probability of the sequence at the event's step, before the threshold."""
     rows = sum(table.num_rows for table in raw)
     if rows > (MOST_ROWS if node.tables.by_steps else MOST_OTHERWISE):
-        return [f"How likely the answer was is not computed again over {rows:,} rows."]
+        return [f"The probability of the answer is not recomputed over {rows:,} rows."]
     made = run(node, context).table
     made = made.filter(pa.array(ints(made, TIME) == time))
     own = _key_of(node, raw, here)

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.errors import did_you_mean, error, unsupported
+from presage.functions.epl_functions import YET
 from presage.lang import syntax as s
+from presage.model.text import Span
 from presage.model.types import is_integral, is_orderable
-from presage.operators.windows.epl_windows import refuse_window
 from presage.operators.windows.nodes import WindowDef
 from presage.operators.windows.window_types import DURATION, EVENTS, KEYS, SPELLINGS, KeepAll, WindowType, window_types
 from presage.plan.expr import Constant, Duration, Expr
 
 GROUPWIN = "groupwin"  # before another window: one of that window for each value
+# Windows of EPL that the language does not have, each with what to write instead. They are refused by name: the nearest
+# known name would have another meaning.
+_BATCH = "#time_batch(…) closes by time alone, and #length_batch(…) by the number of events"
+_STATISTICS = "use aggregates over the window: count, avg, stddev"
+EPL_WINDOWS = {
+    **dict.fromkeys(["time_to_live", "timetolive", "sort", "rank", "expr", "expr_batch", "linest", "correl"], ""),
+    "ext_timed": "all time is event time: where the expression is that, #time(…) is the same",
+    "ext_timed_batch": "all time is event time: where the expression is that, #time_batch(…) is nearly the same, but "
+    "it starts at the first event",
+    "time_length_batch": _BATCH,
+    "time_accum": "MATCH_RECOGNIZE with GAP ends a match at a pause",
+    "time_order": "events are put in order within max_delay before a statement sees them: #time(…) holds them",
+    "firstlength": "#length(…) holds the last events, not the first",
+    "firsttime": "#time(…) holds the last events, not the first",
+    "firstevent": "#lastevent holds the last event, not the first",
+    "tumble": "#time_batch(…) starts at the first event, and is not aligned",
+    "hop": "#time(…) slides with each event",
+    "session": "MATCH_RECOGNIZE with GAP ends a match at a pause",
+    "uni": _STATISTICS,
+    "size": "write count(*) over the window",
+    "weighted_avg": "write sum(x * w) / sum(w) over the window",
+}
 
 
 def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -> WindowDef | None:
@@ -19,19 +42,24 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
     if not clauses:
         return None
     for clause in clauses:
-        refuse_window(clause.name, clause.span)
+        _refuse_epl_window(clause.name, clause.span)
     first, *rest = clauses
     window = _bind_one(first, binder)
     if not rest:
         return WindowDef(KeepAll.name, group=window.by) if window.kind == GROUPWIN else window
     if window.kind != GROUPWIN or len(rest) > 1:
         before, extra = (rest[0], rest[1]) if window.kind == GROUPWIN else (first, rest[0])
-        fix = "only #groupwin(…) may stand before another window"
+        fix = "only #groupwin(…) may precede another window"
         raise unsupported(extra.span, f"#{extra.name} after #{before.name}", "as a chain", fix)
     inner = _bind_one(rest[0], binder)
     if inner.kind == GROUPWIN:
         raise unsupported(rest[0].span, "#groupwin after #groupwin", "as a chain", "write #groupwin(a, b)")
     return WindowDef(inner.kind, inner.size, inner.by, group=window.by)
+
+
+def _refuse_epl_window(name: str, span: Span) -> None:
+    if name.lower() in EPL_WINDOWS:
+        raise error("UNSUPPORTED", span, what=f"#{name}", where=YET, fix=EPL_WINDOWS[name.lower()])
 
 
 def _bind_one(clause: s.WindowClause, binder: ExpressionBinder) -> WindowDef:

@@ -43,7 +43,7 @@ def test_a_secret_that_is_not_there_is_named() -> None:
             Permissions(["JAAS"], environment={}).of("stream 'Fault'").resolve,
             "a:1",
         )
-    assert "stream 'Fault' needs the variable JAAS of the environment" in str(refused.value)
+    assert "stream 'Fault' needs the environment variable JAAS" in str(refused.value)
 
 
 def test_what_kafka_says_is_found_below_what_spark_says() -> None:

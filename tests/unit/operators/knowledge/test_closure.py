@@ -330,7 +330,7 @@ def test_a_long_chain_is_closed_in_few_rounds() -> None:
 # -- what cannot both hold -------------------------------------------------------------------------
 
 
-def told(text: str) -> list[str]:
+def contradictions_of(text: str) -> list[str]:
     tables, terms = numbered(turtle(text))
     close(tables)
     return [str(found) for found in contradictions(tables, [str(term) for term in terms], 10)]
@@ -367,7 +367,7 @@ def told(text: str) -> list[str]:
     ],
 )
 def test_two_facts_that_cannot_both_hold_are_named(text: str, message: str) -> None:
-    assert any(message in found for found in told(text)), told(text)
+    assert any(message in found for found in contradictions_of(text)), contradictions_of(text)
 
 
 @pytest.mark.parametrize(
@@ -381,4 +381,4 @@ def test_two_facts_that_cannot_both_hold_are_named(text: str, message: str) -> N
     ],
 )
 def test_what_can_hold_is_no_contradiction(text: str) -> None:
-    assert told(text) == []
+    assert contradictions_of(text) == []

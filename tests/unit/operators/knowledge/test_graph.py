@@ -30,7 +30,7 @@ def sparql(query: str) -> str:
     return "".join(f"PREFIX {prefix}: <{space}> " for prefix, space in SPACES.items()) + query
 
 
-def asked(found: Graph, query: str, *variables: str) -> set[tuple[str | None, ...]]:
+def solutions(found: Graph, query: str, *variables: str) -> set[tuple[str | None, ...]]:
     rows = found.select(sparql(query), variables)
     return {tuple(None if term is None else str(term).replace("http://x/", "") for term in row) for row in rows}
 
@@ -118,14 +118,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 def test_all_files_are_one_graph_and_their_blank_nodes_stay_apart() -> None:
     found = graph("_:b :p :a . :x :q _:b .", "_:b :p :c .")
-    assert asked(found, "SELECT ?o WHERE { ?b :p :a ; :p ?o }", "o") == {("<a>",)}
-    assert asked(found, "SELECT ?o WHERE { :x :q/:p ?o }", "o") == {("<a>",)}
+    assert solutions(found, "SELECT ?o WHERE { ?b :p :a ; :p ?o }", "o") == {("<a>",)}
+    assert solutions(found, "SELECT ?o WHERE { :x :q/:p ?o }", "o") == {("<a>",)}
     assert len(found) == 3
 
 
 def test_blank_nodes_have_the_same_names_each_time(tmp_path: Path) -> None:
     query = "SELECT ?b WHERE { ?b :p ?o }"
-    names = [asked(graph("[] :p [ :p :c ] .", cache=cache), query, "b") for cache in (None, tmp_path, tmp_path)]
+    names = [solutions(graph("[] :p [ :p :c ] .", cache=cache), query, "b") for cache in (None, tmp_path, tmp_path)]
     assert names[0] == names[1] == names[2]
     assert len(names[0]) == 2
 
@@ -149,7 +149,7 @@ def test_terms_stay_what_they_are(tmp_path: Path) -> None:
 
 def test_a_graph_is_closed_only_if_asked() -> None:
     text = ":A rdfs:subClassOf :B . :a a :A ; :p _:b . _:b a :A ."
-    assert asked(graph(text), "SELECT ?x WHERE { ?x a :B }", "x") == set()
+    assert solutions(graph(text), "SELECT ?x WHERE { ?x a :B }", "x") == set()
     found = graph(text, reasoning=True)
     assert len(found.select(sparql("SELECT ?x WHERE { ?x a :B }"), ["x"])) == 2
     assert found.ask(sparql("ASK { :a :p ?b . ?b a :B }"))
@@ -163,7 +163,7 @@ def test_nothing_known_is_a_graph_too() -> None:
 
 def test_a_variable_without_a_value_is_none() -> None:
     found = graph(":a :p :b .")
-    assert asked(found, "SELECT ?x ?y WHERE { ?x :p ?o OPTIONAL { ?x :q ?y } }", "y", "x") == {(None, "<a>")}
+    assert solutions(found, "SELECT ?x ?y WHERE { ?x :p ?o OPTIONAL { ?x :q ?y } }", "y", "x") == {(None, "<a>")}
 
 
 def test_a_contradiction_is_told_with_both_facts() -> None:
@@ -230,7 +230,7 @@ def test_what_is_not_sparql_is_told_with_its_place() -> None:
 CLOSED = ":A rdfs:subClassOf :B . :a a :A ; :p [ :q 'x' ] ."
 
 
-def kept(cache: Path) -> list[Path]:
+def cached_files(cache: Path) -> list[Path]:
     return sorted(cache.glob("*.graph"))
 
 
@@ -240,7 +240,7 @@ def test_a_kept_graph_is_the_same_and_is_not_closed_again(tmp_path: Path, monkey
     monkeypatch.setattr("presage.operators.knowledge.graph.close", lambda tables: pytest.fail("it is closed again"))
     second = graph(CLOSED, reasoning=True, cache=tmp_path / "new")
     everything = "SELECT ?s ?p ?o WHERE { ?s ?p ?o }"
-    assert asked(first, everything, "s", "p", "o") == asked(second, everything, "s", "p", "o")
+    assert solutions(first, everything, "s", "p", "o") == solutions(second, everything, "s", "p", "o")
     assert first.entities() == second.entities()
 
 
@@ -250,13 +250,13 @@ def test_another_content_name_or_reasoning_is_another_graph(tmp_path: Path) -> N
         Graph.build(variant, reasoning=True, cache=tmp_path)
     Graph.build(sources, reasoning=False, cache=tmp_path)
     Graph.build([("elsewhere/a.ttl", TURTLE)], reasoning=False, cache=tmp_path)
-    assert len(kept(tmp_path)) == 5
+    assert len(cached_files(tmp_path)) == 5
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
 def test_a_damaged_file_is_not_trusted(tmp_path: Path, damage: str) -> None:
     graph(CLOSED, reasoning=True, cache=tmp_path)
-    (path,) = kept(tmp_path)
+    (path,) = cached_files(tmp_path)
     whole = path.read_bytes()
     broken = {"cut": whole[:-40], "flip": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:], "empty": b""}[damage]
     path.write_bytes(broken)
@@ -282,11 +282,11 @@ def test_graphs_that_were_not_used_for_long_are_dropped(tmp_path: Path, monkeypa
     monkeypatch.setattr(graph_cache, "_MOST_GRAPHS", 2)
     for number in range(4):
         graph(f":a :p {number} .", cache=tmp_path)
-    assert len(kept(tmp_path)) == 2
+    assert len(cached_files(tmp_path)) == 2
 
 
 def test_an_inconsistent_graph_is_not_kept(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(PresageError):
             graph(":a a owl:Nothing .", reasoning=True, cache=tmp_path)
-    assert not tmp_path.exists() or kept(tmp_path) == []
+    assert not tmp_path.exists() or cached_files(tmp_path) == []

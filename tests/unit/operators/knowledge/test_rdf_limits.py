@@ -108,7 +108,7 @@ def test_levels_are_counted_and_the_limit_is_named() -> None:
         return nested('{"http://x/p":', "1", "}", count).encode()
 
     assert check_source(objects(rdf_limits.MAX_LEVELS), "a.jsonld") == rdf_limits.MAX_LEVELS
-    with pytest.raises(PresageError, match=r"'a.jsonld' passes the limit \(levels of JSON\) of 250"):
+    with pytest.raises(PresageError, match=r"'a.jsonld' exceeds the limit of 250 \(levels of JSON\)"):
         check_source(objects(rdf_limits.MAX_LEVELS + 1), "a.jsonld")
 
 

@@ -36,7 +36,7 @@ EVALUATED = {
     "B AS x > NEXT(x)": "native, on the row and its neighbours: B",
     "B AS x > avg(A.x)": "compiled, over the match so far: B",
     "B AS x > A.x": "compiled, over the match so far: B",
-    "B AS camera = upper(concat(A.camera, B.camera))": "asked of the evaluator, over the match so far: B",
+    "B AS camera = upper(concat(A.camera, B.camera))": "computed by the evaluator, over the match so far: B",
 }
 
 

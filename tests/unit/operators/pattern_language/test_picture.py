@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from presage.operators.pictures import picture, picture_of_all
+from presage.operators.svg import picture, picture_of_all
 from presage.plan.nodes import Node
 from presage.plan.picture import Picture
 from unit.declared import bind, refusals

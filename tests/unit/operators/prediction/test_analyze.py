@@ -52,7 +52,7 @@ FORM = "compare an attribute with a constant"
 EACH = "a query for each"
 # The statement with its mistake between ⟦ and ⟧, the code, a part of the message, a part of the fix.
 MISTAKES = [
-    ("SELECT t.sym FROM PREDICTED ⟦Tick⟧ t", "NOT_PREDICTED", "the rows of 'Tick' are no functions", "leave PREDICTED"),
+    ("SELECT t.sym FROM PREDICTED ⟦Tick⟧ t", "NOT_PREDICTED", "'Tick' are not functions", "leave PREDICTED"),
     ("SELECT t.id FROM PREDICTED ⟦Event⟧ t", "NOT_PREDICTED", "'Event'", "declare it with PREDICTED"),
     ("SELECT t.id FROM PREDICTED ⟦Tempp⟧ t", "UNKNOWN_STREAM", "'Tempp'", "did you mean 'Temp'?"),
     ("SELECT f.name FROM PREDICTED ⟦Fleet⟧ f", "NOT_A_STREAM", "a relation", "name a stream"),

@@ -34,89 +34,114 @@ def recall_of(text: str) -> Recall:
     return node
 
 
-def asked(select: str) -> str:
+def query_with(select: str) -> str:
     return f"SELECT e.sid, r.* FROM Overload e RECALL ( {select} ) AS r"
 
 
 # The statement with its mistake between ⟦ and ⟧, the code, a part of the message, a part of the fix.
 MISTAKES = [
-    (asked("SELECT h.bw FROM ⟦Trafic⟧ h"), "UNKNOWN_STREAM", "'Trafic'", "did you mean 'Traffic'?"),
-    (asked("SELECT ⟦h.bandwidth⟧ FROM Traffic h"), "UNKNOWN_ATTRIBUTE", "'bandwidth'", "known"),
-    (asked("SELECT ⟦x.bw⟧ FROM Traffic h"), "UNKNOWN_ALIAS", "'x'", ""),
-    (asked("SELECT h.bw FROM Traffic h JOIN ⟦Room h⟧ ON h.sid = h.sid"), "DUPLICATE_NAME", "'h'", "an alias with AS"),
-    (asked("SELECT E.bw FROM ⟦Traffic E⟧"), "DIFFERS_IN_CASE", "'E'", "an alias with AS"),
+    (query_with("SELECT h.bw FROM ⟦Trafic⟧ h"), "UNKNOWN_STREAM", "'Trafic'", "did you mean 'Traffic'?"),
+    (query_with("SELECT ⟦h.bandwidth⟧ FROM Traffic h"), "UNKNOWN_ATTRIBUTE", "'bandwidth'", "known"),
+    (query_with("SELECT ⟦x.bw⟧ FROM Traffic h"), "UNKNOWN_ALIAS", "'x'", ""),
+    (
+        query_with("SELECT h.bw FROM Traffic h JOIN ⟦Room h⟧ ON h.sid = h.sid"),
+        "DUPLICATE_NAME",
+        "'h'",
+        "an alias with AS",
+    ),
+    (query_with("SELECT E.bw FROM ⟦Traffic E⟧"), "DIFFERS_IN_CASE", "'E'", "an alias with AS"),
     (f"SELECT e.sid FROM Overload e {MEAN} ⟦{MEAN}⟧", "DUPLICATE_NAME", "'r'", "another name with AS"),
     (f"SELECT e.sid FROM Overload e ⟦{MEAN.replace('AS r', 'AS e')}⟧", "DUPLICATE_NAME", "'e'", "another name with AS"),
-    (asked("SELECT h.bw, ⟦h.bw⟧ FROM Traffic h"), "DUPLICATE_NAME", "'bw'", "another name with AS"),
-    (asked("SELECT ⟦h.bw⟧, count(*) AS n FROM Traffic h"), "UNSUPPORTED", "'h.bw'", "add it to GROUP BY"),
-    (asked("SELECT h.sid FROM Traffic h GROUP BY h.sid HAVING ⟦h.bw⟧ > 1"), "UNSUPPORTED", "'h.bw'", "max(bw)"),
-    (asked("SELECT h.sid FROM Traffic h GROUP BY h.sid ORDER BY ⟦h.bw⟧"), "UNSUPPORTED", "'h.bw'", "GROUP BY"),
-    (asked("SELECT ⟦*⟧ FROM Traffic h GROUP BY h.sid"), "UNSUPPORTED", "beside groups", "name the columns"),
-    (asked("SELECT ⟦x.*⟧ FROM Traffic h"), "UNKNOWN_ALIAS", "'x'", ""),
-    (asked("SELECT h.bw FROM Traffic h WHERE ⟦avg(h.bw)⟧ > 1"), "AGGREGATE_NOT_ALLOWED", "avg", "HAVING"),
-    (asked("SELECT h.bw FROM Traffic h HAVING ⟦h.bw > 1⟧"), "UNSUPPORTED", "HAVING", "in WHERE"),
+    (query_with("SELECT h.bw, ⟦h.bw⟧ FROM Traffic h"), "DUPLICATE_NAME", "'bw'", "another name with AS"),
+    (query_with("SELECT ⟦h.bw⟧, count(*) AS n FROM Traffic h"), "UNSUPPORTED", "'h.bw'", "add it to GROUP BY"),
+    (query_with("SELECT h.sid FROM Traffic h GROUP BY h.sid HAVING ⟦h.bw⟧ > 1"), "UNSUPPORTED", "'h.bw'", "max(bw)"),
+    (query_with("SELECT h.sid FROM Traffic h GROUP BY h.sid ORDER BY ⟦h.bw⟧"), "UNSUPPORTED", "'h.bw'", "GROUP BY"),
+    (query_with("SELECT ⟦*⟧ FROM Traffic h GROUP BY h.sid"), "UNSUPPORTED", "beside groups", "name the columns"),
+    (query_with("SELECT ⟦x.*⟧ FROM Traffic h"), "UNKNOWN_ALIAS", "'x'", ""),
+    (query_with("SELECT h.bw FROM Traffic h WHERE ⟦avg(h.bw)⟧ > 1"), "AGGREGATE_NOT_ALLOWED", "avg", "HAVING"),
+    (query_with("SELECT h.bw FROM Traffic h HAVING ⟦h.bw > 1⟧"), "UNSUPPORTED", "HAVING", "in WHERE"),
     (f"⟦SELECT e.sid FROM Overload e {MEAN} GROUP BY e.sid⟧", "UNSUPPORTED", "GROUP BY", "FINAL RECALL"),
     (f"⟦SELECT DISTINCT e.sid FROM Overload e {MEAN}⟧", "UNSUPPORTED", "DISTINCT", "FINAL RECALL"),
     (f"SELECT e.sid FROM Overload e {MEAN} WHERE ⟦count(*)⟧ > 1", "AGGREGATE_NOT_ALLOWED", "count", ""),
-    (asked("SELECT h.bw FROM ⟦Traffic h WINDOW 5 min⟧"), "UNSUPPORTED", "WINDOW", "RECALL LAST d"),
-    (asked("SELECT h.who FROM ⟦Seen⟧ h"), "UNSUPPORTED", "the probabilistic stream 'Seen'", "INSERT INTO"),
-    (asked("SELECT h.car FROM ⟦Gps⟧ h"), "UNSUPPORTED", "the predicted stream 'Gps'", "INSERT INTO"),
+    (query_with("SELECT h.bw FROM ⟦Traffic h WINDOW 5 min⟧"), "UNSUPPORTED", "WINDOW", "RECALL LAST d"),
+    (query_with("SELECT h.who FROM ⟦Seen⟧ h"), "UNSUPPORTED", "the probabilistic stream 'Seen'", "INSERT INTO"),
+    (query_with("SELECT h.car FROM ⟦Gps⟧ h"), "UNSUPPORTED", "the predicted stream 'Gps'", "INSERT INTO"),
     (
-        asked("SELECT h.n FROM Traffic h WHERE h.bw > ⟦(SELECT max(g.bw) AS a, min(g.bw) AS b FROM Traffic g)⟧"),
+        query_with("SELECT h.n FROM Traffic h WHERE h.bw > ⟦(SELECT max(g.bw) AS a, min(g.bw) AS b FROM Traffic g)⟧"),
         "WRONG_ARGUMENTS",
         "one column",
         "",
     ),
     (
-        asked("SELECT h.n FROM Traffic h WHERE h.bw > ⟦(SELECT g.bw FROM Traffic g)⟧"),
+        query_with("SELECT h.n FROM Traffic h WHERE h.bw > ⟦(SELECT g.bw FROM Traffic g)⟧"),
         "UNSUPPORTED",
         "several rows",
         "LIMIT 1",
     ),
     (
-        asked("SELECT h.n FROM Traffic h WHERE h.bw > ⟦(SELECT max(g.bw) AS m FROM Traffic g GROUP BY g.sid)⟧"),
+        query_with("SELECT h.n FROM Traffic h WHERE h.bw > ⟦(SELECT max(g.bw) AS m FROM Traffic g GROUP BY g.sid)⟧"),
         "UNSUPPORTED",
         "several rows",
         "without GROUP BY",
     ),
-    (asked("SELECT h.n FROM Traffic h WHERE ⟦h.bw IN (SELECT g.sid FROM Traffic g)⟧"), "TYPE_MISMATCH", "IN", ""),
+    (query_with("SELECT h.n FROM Traffic h WHERE ⟦h.bw IN (SELECT g.sid FROM Traffic g)⟧"), "TYPE_MISMATCH", "IN", ""),
     (
-        asked("SELECT h.n FROM Traffic h JOIN Room x ON ⟦x.sid IN (SELECT g.sid FROM Traffic g)⟧"),
+        query_with("SELECT h.n FROM Traffic h JOIN Room x ON ⟦x.sid IN (SELECT g.sid FROM Traffic g)⟧"),
         "UNSUPPORTED",
         "in ON",
         "in WHERE",
     ),
     (
-        asked("SELECT count(*) AS n FROM Traffic h HAVING ⟦h.sid⟧ IN (SELECT g.sid FROM Traffic g)"),
+        query_with("SELECT count(*) AS n FROM Traffic h HAVING ⟦h.sid⟧ IN (SELECT g.sid FROM Traffic g)"),
         "UNSUPPORTED",
         "'h.sid'",
         "GROUP BY",
     ),
-    (asked("SELECT h.n FROM Traffic h WHERE ⟦rank() OVER (ORDER BY h.n)⟧ = 1"), "UNSUPPORTED", "WHERE", "its column"),
     (
-        asked("SELECT h.n, count(*) AS c, ⟦rank() OVER (ORDER BY h.n)⟧ AS k FROM Traffic h GROUP BY h.n"),
+        query_with("SELECT h.n FROM Traffic h WHERE ⟦rank() OVER (ORDER BY h.n)⟧ = 1"),
+        "UNSUPPORTED",
+        "WHERE",
+        "its column",
+    ),
+    (
+        query_with("SELECT h.n, count(*) AS c, ⟦rank() OVER (ORDER BY h.n)⟧ AS k FROM Traffic h GROUP BY h.n"),
         "UNSUPPORTED",
         "beside groups",
         "from the groups",
     ),
-    (asked("SELECT ⟦rank() OVER (PARTITION BY h.n)⟧ AS k FROM Traffic h"), "SYNTAX", "without an order", "ORDER BY"),
-    (asked("SELECT ⟦median(h.n)⟧ OVER () AS k FROM Traffic h"), "UNSUPPORTED", "median", ""),
-    (asked("SELECT ⟦lag()⟧ OVER (ORDER BY h.n) AS k FROM Traffic h"), "WRONG_ARGUMENTS", "1 to 3", ""),
-    (asked("SELECT lag(h.n, ⟦h.n⟧) OVER (ORDER BY h.n) AS k FROM Traffic h"), "BAD_VALUE", "lag", ""),
-    (asked("SELECT ⟦lag(h.n, 1, 'x')⟧ OVER (ORDER BY h.n) AS k FROM Traffic h"), "TYPE_MISMATCH", "lag", ""),
-    (asked("SELECT DISTINCT h.sid FROM Traffic h ORDER BY ⟦h.bw⟧"), "UNSUPPORTED", "with DISTINCT", "add it to SELECT"),
-    (asked("SELECT h.sid FROM Traffic h ORDER BY ⟦1⟧"), "UNSUPPORTED", "ORDER BY a constant", "the name of a column"),
-    (asked("SELECT count(*) AS n FROM Traffic h GROUP BY ⟦1⟧"), "UNSUPPORTED", "GROUP BY a constant", "the name"),
+    (
+        query_with("SELECT ⟦rank() OVER (PARTITION BY h.n)⟧ AS k FROM Traffic h"),
+        "SYNTAX",
+        "without an order",
+        "ORDER BY",
+    ),
+    (query_with("SELECT ⟦median(h.n)⟧ OVER () AS k FROM Traffic h"), "UNSUPPORTED", "median", ""),
+    (query_with("SELECT ⟦lag()⟧ OVER (ORDER BY h.n) AS k FROM Traffic h"), "WRONG_ARGUMENTS", "1 to 3", ""),
+    (query_with("SELECT lag(h.n, ⟦h.n⟧) OVER (ORDER BY h.n) AS k FROM Traffic h"), "BAD_VALUE", "lag", ""),
+    (query_with("SELECT ⟦lag(h.n, 1, 'x')⟧ OVER (ORDER BY h.n) AS k FROM Traffic h"), "TYPE_MISMATCH", "lag", ""),
+    (
+        query_with("SELECT DISTINCT h.sid FROM Traffic h ORDER BY ⟦h.bw⟧"),
+        "UNSUPPORTED",
+        "with DISTINCT",
+        "add it to SELECT",
+    ),
+    (
+        query_with("SELECT h.sid FROM Traffic h ORDER BY ⟦1⟧"),
+        "UNSUPPORTED",
+        "ORDER BY a constant",
+        "the name of a column",
+    ),
+    (query_with("SELECT count(*) AS n FROM Traffic h GROUP BY ⟦1⟧"), "UNSUPPORTED", "GROUP BY a constant", "the name"),
     (f"SELECT x.room FROM ⟦Room x {MEAN}⟧", "NOT_A_STREAM", "'Room'", "name a stream"),
     (f"SELECT g.car FROM ⟦PREDICTED Gps g {MEAN}⟧", "UNSUPPORTED", "beside PREDICTED", "INSERT INTO"),
-    (asked("SELECT ⟦last(x.room)⟧ AS l FROM Room x"), "UNSUPPORTED", "last", "min or max"),
+    (query_with("SELECT ⟦last(x.room)⟧ AS l FROM Room x"), "UNSUPPORTED", "last", "min or max"),
     (
-        asked("SELECT h.n FROM Traffic h WHERE h.sid = (SELECT max(⟦h.sid⟧) AS m FROM Room x)"),
+        query_with("SELECT h.n FROM Traffic h WHERE h.sid = (SELECT max(⟦h.sid⟧) AS m FROM Room x)"),
         "UNKNOWN_ALIAS",
         "'h'",
         "",
     ),
-    (asked("SELECT ⟦h.bw AS _a0⟧ FROM Traffic h"), "BAD_VALUE", "'_a0'", "another name with AS"),
+    (query_with("SELECT ⟦h.bw AS _a0⟧ FROM Traffic h"), "BAD_VALUE", "'_a0'", "another name with AS"),
     ("SELECT e.sid, r.mean FROM Overload e EVENT ID (⟦e.id⟧) " + MEAN, "UNKNOWN_ATTRIBUTE", "'id'", "mean 'sid'?"),
     ("SELECT e.sid FROM Overload e EVENT ID (⟦r.mean⟧) " + MEAN, "UNKNOWN_ALIAS", "'r'", ""),
     ("SELECT e.sid FROM Overload e EVENT ID (⟦e.tags⟧) " + MEAN, "TYPE_MISMATCH", "EVENT ID", ""),
@@ -216,12 +241,12 @@ def test_what_is_asked_of_the_event_alone_is_asked_before_history_is_read() -> N
     ],
 )
 def test_answers_over_parts_are_put_together_where_that_gives_the_whole(select: str, why: str) -> None:
-    said = recall_of(asked(select)).recalls[0].select.whole()
+    said = recall_of(query_with(select)).recalls[0].select.whole()
     assert (why in said) if why else (said == "")
 
 
 def test_a_column_that_is_shown_comes_before_an_attribute_in_ORDER_BY() -> None:
-    (recall,) = recall_of(asked("SELECT h.sid, count(*) AS n FROM Traffic h GROUP BY h.sid ORDER BY n")).recalls
+    (recall,) = recall_of(query_with("SELECT h.sid, count(*) AS n FROM Traffic h GROUP BY h.sid ORDER BY n")).recalls
     assert [term.expr for term in recall.select.sort] == [recall.select.outputs[1].expr]
 
 

@@ -60,7 +60,7 @@ def test_a_null_is_no_value_that_a_variable_could_have() -> None:
 
 def test_more_bindings_than_can_be_told_apart_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regular, "MOST_BINDINGS", 3)
-    with pytest.raises(PresageError, match=r"the combinations of values of l, m passes the limit \(bindings\) of 3"):
+    with pytest.raises(PresageError, match=r"the combinations of values of l, m exceeds the limit of 3 \(bindings\)"):
         rows("SELECT l, m FROM SEQUENCE [ At(p, l) ; At(p, m) ]")
 
 

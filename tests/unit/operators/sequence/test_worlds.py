@@ -56,7 +56,7 @@ def goal(number: int, source: int, *names: str, plus: frozenset[str] | None = No
     return Goal(number, f"S{source}", source, (0,), tuple(Variable(name) for name in names), plus)
 
 
-def told(source: Source, **variables: np.ndarray) -> GoalRows:
+def goal_rows(source: Source, **variables: np.ndarray) -> GoalRows:
     """All rows are candidates and accepted."""
     every = np.ones(len(source.chain), np.bool_)
     return GoalRows(every, every, variables)
@@ -81,7 +81,7 @@ def hard_query(name: str, keys: int, steps: int, share: float) -> tuple[Sequence
         goals, sources = (goal(0, 0), goal(1, 1, "x"), goal(2, 2, "x")), [single, *many]
     else:
         goals, sources = (goal(0, 0, "x"), goal(1, 1), goal(2, 2, "x")), [many[0], single, many[1]]
-    said = [told(sources[g.source], **dict.fromkeys(g.variables, sources[g.source].chain)) for g in goals]
+    said = [goal_rows(sources[g.source], **dict.fromkeys(g.variables, sources[g.source].chain)) for g in goals]
     pairs = [(x, y) for x in range(keys) for y in range(keys) if (x + y) % 3 == 0]
     conditions = (Condition(frozenset("xy"), 1, "θ"),) if name == "h1" else ()
     allowed = [Allowed(("x", "y"), np.array(pairs))] if name == "h1" else []
@@ -102,9 +102,9 @@ def small_query() -> tuple[Sequence, Facts]:
     goals = (goal(0, 0, "x"), goal(1, 1, "x", "y"), goal(2, 0, "x", "y"))
     value = Sequence(goals, selected=("x",), markov=frozenset({0}))
     said = [
-        told(first, x=first.chain),
-        told(second, x=second.chain, y=second.value),
-        told(first, x=first.chain, y=first.value),
+        goal_rows(first, x=first.chain),
+        goal_rows(second, x=second.chain, y=second.value),
+        goal_rows(first, x=first.chain, y=first.value),
     ]
     return value, Facts(4, [first, second], said, [], {"x": 2, "y": 2})
 
@@ -163,7 +163,7 @@ def test_each_selected_binding_is_a_question_of_its_own() -> None:
     keys, steps = 40, 6
     stream = keyed(keys, steps, 1.0, 5)
     goals = (goal(0, 0, "x"), goal(1, 0, "x"))
-    facts = Facts(steps, [stream], [told(stream, x=stream.chain)] * 2, [], {"x": keys})
+    facts = Facts(steps, [stream], [goal_rows(stream, x=stream.chain)] * 2, [], {"x": keys})
     apart = enumerate_worlds(Sequence(goals, selected=("x",)), facts, most=10)
     assert apart is not None
     assert len(apart.step) == keys * (steps - 1)
@@ -174,7 +174,7 @@ def test_certain_events_split_nothing() -> None:
     rows = [(t, k, 0, NOTHING) for t in range(50) for k in range(50)]
     sure, single = source(CERTAIN, rows), keyed(1, 50, 1.0, 1)
     goals = (goal(0, 0, "x"), goal(1, 1), goal(2, 0, "x"))
-    said = [told(sure, x=sure.chain), told(single), told(sure, x=sure.chain)]
+    said = [goal_rows(sure, x=sure.chain), goal_rows(single), goal_rows(sure, x=sure.chain)]
     answers = enumerate_worlds(Sequence(goals), Facts(50, [sure, single], said), most=4)
     assert answers is not None
     # Whoever was there at any step is there at the next: the single chain decides.
@@ -188,7 +188,7 @@ def test_a_plus_asks_its_condition_of_the_values_of_each_unfolding(unfolding: bo
     first, second = source(CERTAIN, [(0, 0, 0, NOTHING)]), source(CERTAIN, [(1, 0, 0, NOTHING), (2, 1, 0, NOTHING)])
     goals = (goal(0, 0, "x", "z"), goal(1, 1, "x", plus=frozenset()))
     query = Sequence(goals, (Condition(frozenset("xz"), 1, "x, z", unfolding=unfolding),))
-    said = [told(first, x=np.array([0]), z=np.array([0])), told(second, x=np.array([0, 1]))]
+    said = [goal_rows(first, x=np.array([0]), z=np.array([0])), goal_rows(second, x=np.array([0, 1]))]
     answers = enumerate_worlds(query, Facts(3, [first, second], said, [Allowed(("x", "z"), np.array([[0, 0]]))]))
     assert answers is not None
     assert answers.step.tolist() == steps
@@ -198,7 +198,7 @@ def test_without_rows_there_are_no_answers() -> None:
     none = np.zeros(0, np.int64)
     empty = Source(MARKOV, none, none, none, none, np.zeros(0), 0)
     query = Sequence((goal(0, 0, "x"), goal(1, 0, "x")), selected=("x",))
-    facts = Facts(0, [empty], [told(empty, x=none)] * 2)
+    facts = Facts(0, [empty], [goal_rows(empty, x=none)] * 2)
     exact = enumerate_worlds(query, facts)
     assert exact is not None
     for answers in (exact, sample_worlds(query, facts, 0.1, 0.9, 1)):
@@ -246,7 +246,7 @@ def test_each_of_many_alternatives_is_drawn_as_often_as_it_is_likely() -> None:
     rows += [(1, 0, value, prev) for prev in range(count) for value in range(count) if value != prev]
     chain = source(MARKOV, rows, [*first.tolist(), *[1 / (count - 1)] * (count * (count - 1))])
     query = Sequence((goal(0, 0, "x"),), selected=("x",), markov=frozenset({0}))
-    facts = Facts(2, [chain], [told(chain, x=chain.value)])
+    facts = Facts(2, [chain], [goal_rows(chain, x=chain.value)])
     answers = enumerate_worlds(query, facts)
     assert answers is not None
     expected, found = chances(answers), chances(sample_worlds(query, facts, 0.004, 0.99, seed=1))
@@ -313,7 +313,7 @@ def test_the_likeliest_values_and_the_likeliest_path_differ() -> None:
     rows = [(0, 0, 0, NOTHING), (0, 0, 1, NOTHING), (1, 0, 0, 0), (1, 0, 1, 1), (1, 0, 2, 1), (1, 0, 3, 1)]
     chain = source(MARKOV, rows, [0.4, 0.6, 1.0, 1 / 3, 1 / 3, 1 / 3])
     query = Sequence((goal(0, 0, "x"),), selected=("x",), markov=frozenset({0}))
-    facts = Facts(2, [chain], [told(chain, x=chain.value)])
+    facts = Facts(2, [chain], [goal_rows(chain, x=chain.value)])
     by_value, by_path = most_likely(query, facts, paths=False), most_likely(query, facts, paths=True)
     assert by_value.sources[0].value.tolist() == [1, 0]
     assert by_path.sources[0].value.tolist() == [0, 0]
@@ -326,6 +326,6 @@ def test_no_event_loses_ties_and_wins_otherwise() -> None:
     chain.probability = np.array([0.5, 0.49, 0.4, 0.4])
     query = Sequence((goal(0, 0, "x"),), selected=("x",))
     for paths in (False, True):
-        made = most_likely(query, Facts(3, [chain], [told(chain, x=chain.value)]), paths)
+        made = most_likely(query, Facts(3, [chain], [goal_rows(chain, x=chain.value)]), paths)
         assert made.sources[0].step.tolist() == [0, 2]
         assert made.sources[0].value.tolist() == [3, 4]

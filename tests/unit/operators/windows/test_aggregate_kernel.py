@@ -113,7 +113,7 @@ def test_nan_is_the_greatest_number():
 )
 def test_a_sum_beyond_long_is_an_error(window):
     table = events([1, 2], v=pa.array([2**62, 2**62], pa.int64()))
-    with pytest.raises(PresageError, match=r"sum\(v\) passes the range of LONG") as raised:
+    with pytest.raises(PresageError, match=r"sum\(v\) exceeds the range of LONG") as raised:
         rows(window, table, SUM, clock=99)
     assert raised.value.code == "ARITHMETIC_OVERFLOW"
 

@@ -24,18 +24,28 @@ from presage.arrays.rows import append_rows, take_rows
 from presage.errors import PresageError, error
 from presage.model.operator_state import Since, State
 from presage.operators.epl.kernel.arena import grow, new_memory, new_work
-from presage.operators.epl.kernel.host_conditions import ask
 from presage.operators.epl.kernel.idle import drop_idle, shape_of
 from presage.operators.epl.kernel.input import Keyed, build_input, number_keys
 from presage.operators.epl.kernel.key_blocks import blocked, can_be_blocked, due_of, is_blocked, joined, part_of, placed
 from presage.operators.epl.kernel.network import memory as m
-from presage.operators.epl.kernel.network.loop import ANSWERS, BAD_BOUND, CLOSING, FINISHED, MEMORY, run, start_pattern
+from presage.operators.epl.kernel.network.loop import (
+    ANSWERS,
+    BAD_BOUND,
+    CHOSEN_ASKED,
+    CHOSEN_ROW,
+    CHOSEN_TERM,
+    CLOSING,
+    FINISHED,
+    MEMORY,
+    run,
+    start_pattern,
+)
 from presage.operators.epl.kernel.network.memory import Input, Values, Work
-from presage.operators.epl.kernel.network.tables import WIDTH, build_network
+from presage.operators.epl.kernel.network.tables import CURRENT, FIRST_ARGUMENT, WIDTH, build_network
 from presage.operators.epl.kernel.network.tasks import TASK_WORDS
-from presage.operators.epl.kernel.output import in_order, output_table
+from presage.operators.epl.kernel.output import in_order, output_table, rows_bound, taken
 from presage.operators.epl.kernel.saving import Sources, forget_expired, load_memory, save_memory, texts_of
-from presage.operators.epl.kernel.spec import SEQ, SOURCE, STATEMENT, TIME, PatternSpec
+from presage.operators.epl.kernel.spec import SEQ, SOURCE, STATEMENT, TIME, PatternSpec, PatternTables
 from presage.operators.epl.kernel.values import encode_rows
 
 KERNEL = "pattern"
@@ -150,7 +160,7 @@ class PatternKernel:
             elif status == ANSWERS:
                 if self.oracle is None:
                     raise error("INTERNAL", what="a pattern has a condition for the host and no oracle")
-                ask(self.spec, self.net, self.oracle, universe, memory, work.chosen)
+                _ask(self.spec, self.net, self.oracle, universe, memory, work.chosen)
             else:
                 raise self._problem(status, memory)
 
@@ -223,3 +233,25 @@ def _start_at(memory: Ints, work: Work, time: int, groups: int) -> None:
     memory[m.NOW], memory[m.EVENT_ROW], memory[m.PHASE] = time, -1, CLOSING
     memory[m.KEY_NOW], memory[m.GROUP_END] = 0, groups
     start_pattern(memory, work.stack, 0)
+
+
+def _ask(spec: PatternTables, net: Ints, oracle: Oracle, universe: Universe, memory: Ints, pool: Ints) -> None:
+    """Filters whose condition only the host can evaluate: where it is not true they are no longer chosen. One call for
+    each filter of the pattern, with all of its instances. `pool`: `Work.chosen`."""
+    chosen = pool[: memory[m.CHOSEN]]
+    nodes = memory[chosen[:, CHOSEN_TERM] + m.NODE] // WIDTH
+    true = np.ones(len(chosen), np.bool_)
+    for number in np.unique(nodes[chosen[:, CHOSEN_ASKED] >= 0]):
+        node = spec.nodes[number]
+        own = np.flatnonzero(nodes == number)
+        begins = memory[chosen[own, CHOSEN_TERM] + m.BEGIN]
+        arguments = []
+        for argument, name in node.asked_columns:
+            tag, index = net[net[number * WIDTH + FIRST_ARGUMENT] + 2 * argument :][:2]
+            rows = chosen[own, CHOSEN_ROW] if tag == CURRENT else rows_bound(memory, begins, int(tag), int(index))
+            arguments.append(taken(universe.column(name), rows))
+        true[own] = np.asarray(oracle.ask(node.asked, arguments), np.bool_)
+    kept = chosen[true]
+    pool[: len(kept)] = kept
+    memory[m.CHOSEN] = len(kept)
+    memory[m.ASKS] = 0

@@ -41,10 +41,10 @@ from presage.operators.prediction.kernel.intervals.spans import (
     linked,
     of_one,
     of_pair,
+    ticks_within,
     turned,
 )
 from presage.operators.prediction.kernel.intervals.tentative import FORESEEN, tentative_changes
-from presage.operators.prediction.kernel.intervals.ticks import ticks_within
 from presage.operators.prediction.kernel.join import join
 from presage.operators.prediction.kernel.pieces import Pieces
 from presage.operators.prediction.kernel.query import SEQ, SOURCE, TIME, Pair, PredictionTables

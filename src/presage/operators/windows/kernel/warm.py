@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
+from presage.arrays.codes import kept_in_order
 from presage.arrays.key_marks import marks_of, rows_with
 from presage.functions.aggregates import COUNTS_ONCE, aggregates
 from presage.operators.windows.kernel.aggregate import AggregateKernel
@@ -41,6 +43,7 @@ def warm() -> None:
     joined.step(joined.initial(), changes, 9)
     marks = marks_of([events.column("s")], events.num_rows)  # used by large states only
     rows_with(marks, marks)
+    kept_in_order(np.arange(2), np.arange(2))  # used by deltas of states
     warm_joins()
 
 

@@ -36,7 +36,7 @@ def values(period: int | None, limit: int | None = None, validate: int | None = 
     return PredictionTables((stream,), (side,), validate=validate, columns=("k", "from", "to"))
 
 
-def told(rows: pa.Table) -> list[tuple[int, float, float]]:
+def intervals_of(rows: pa.Table) -> list[tuple[int, float, float]]:
     start, end = (rows[name].cast(pa.int64()).to_numpy() / SECOND for name in ("from", "to"))
     return list(zip(rows["k"].to_pylist(), start.tolist(), end.tolist(), strict=True))
 
@@ -52,10 +52,10 @@ def test_without_a_period_an_update_at_the_last_moment_holds_for_that_moment(
     for clock in [cut] if cut is not None else []:
         early = pa.array(events[TIME].to_numpy() < clock * SECOND)
         state, some = kernel.step(state, events.filter(early), clock * SECOND)
-        state, rows = State.from_bytes(state.to_bytes()), told(some)
+        state, rows = State.from_bytes(state.to_bytes()), intervals_of(some)
         events = events.filter(pa.array(~early.to_numpy(zero_copy_only=False)))
     last = 8 if cut == 8 else 7
-    rows += told(kernel.step(state, events, last * SECOND, end=True)[1])
+    rows += intervals_of(kernel.step(state, events, last * SECOND, end=True)[1])
     assert rows == [(1, 2.0, float(last)), (2, 7.0, float(last))]
 
 
@@ -71,7 +71,7 @@ def test_what_an_update_does_not_say_is_null(value: float, rate: float, threshol
     events = events.set_column(events.column_names.index("e"), "e", pa.array([threshold, 0.0]))
     rows = PredictionKernel(tables).step(State("prediction"), events, 100 * SECOND, end=True)[1]
     # One interval, in which the object is there; its value is that of the beginning.
-    assert told(rows) == [(1, 0.0, 10.0)]
+    assert intervals_of(rows) == [(1, 0.0, 10.0)]
     assert rows["x"].to_pylist() == [None]
 
 
@@ -84,7 +84,7 @@ def test_a_match_that_ends_just_after_the_last_known_microsecond_is_told_once(be
     events = pa.table({**columns, "e": [0.0], "f": [0.0]})
     state, first = kernel.step(kernel.initial(), events, at + 1)
     second = kernel.step(State.from_bytes(state.to_bytes()), events.slice(0, 0), at + SECOND, end=True)[1]
-    assert told(first) + told(second) == [(1, round(begin, 6), 10.0)]
+    assert intervals_of(first) + intervals_of(second) == [(1, round(begin, 6), 10.0)]
 
 
 def two_terms() -> PredictionTables:
@@ -99,7 +99,7 @@ def test_two_that_meet_at_the_last_moment_are_a_row() -> None:
     tables = PredictionTables((stream,), (Side(0), Side(0)), (Pair(0, 1, spec),), columns=("k", "b", "from", "to"))
     kernel = PredictionKernel(tables)
     rows = kernel.step(kernel.initial(), updates((2, 1, 20, 0), (7, 2, 20, 0)), 7 * SECOND, end=True)[1]
-    assert told(rows) == [(1, 7.0, 7.0), (2, 7.0, 7.0)]
+    assert intervals_of(rows) == [(1, 7.0, 7.0), (2, 7.0, 7.0)]
 
 
 def test_ticks_at_which_nothing_holds_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_ticks_at_which_nothing_holds_cost_nothing(monkeypatch: pytest.MonkeyPat
     seconds = YEAR // SECOND
     events = updates((0, 1, 10 - (seconds - 3) / seconds, 1 / seconds))
     rows = kernel.step(kernel.initial(), events, 0, end=True)[1]
-    assert told(rows) == [(1, float(seconds - 3 + i), float(seconds - 2 + i)) for i in range(3)]
+    assert intervals_of(rows) == [(1, float(seconds - 3 + i), float(seconds - 2 + i)) for i in range(3)]
     assert len(looks) < 10
 
 
@@ -124,7 +124,7 @@ def test_rows_are_cut_alike_whether_ticks_are_looked_for_or_taken_one_by_one(
     monkeypatch.setattr(matching, "LOOK_AHEAD", ahead)
     kernel = PredictionKernel(values(40 * SECOND, validate=7 * SECOND))
     events = updates((1, 1, 20, -1), (5, 2, 0, 1), (20, 1, 0, 0), (44, 2, 0, 5))
-    rows = told(kernel.step(kernel.initial(), events, 0, end=True)[1])
+    rows = intervals_of(kernel.step(kernel.initial(), events, 0, end=True)[1])
     assert rows == [
         (1, 1.0, 7.0),
         (1, 7.0, 11.0),
@@ -152,7 +152,7 @@ def test_both_orders_go_on_from_step_to_step_where_they_show_different_values() 
     # The later update of 1 puts it behind 2 in the order in which objects are met.
     events = updates((0, 1, 0, 0), (0, 2, 0, 0), (5, 1, 2, 0))
     state, first = kernel.step(kernel.initial(), events, 6 * SECOND)
-    rows = told(first) + told(
+    rows = intervals_of(first) + intervals_of(
         kernel.step(State.from_bytes(state.to_bytes()), events.slice(0, 0), 20 * SECOND, end=True)[1]
     )
     assert rows == [(1, 5.0, 10.0), (2, 5.0, 10.0)]
@@ -175,7 +175,7 @@ def test_a_chance_is_that_of_the_times_at_which_a_buffer_held_a_function(
     for clock in [cut, 60] if cut is not None else [60]:
         now = [moment * SECOND <= at < clock * SECOND for at in events[TIME].to_pylist()]
         state, some = kernel.step(State.from_bytes(state.to_bytes()), events.filter(pa.array(now)), clock * SECOND)
-        rows += [(*row, p) for row, p in zip(told(some), some["p"].to_pylist(), strict=True)]
+        rows += [(*row, p) for row, p in zip(intervals_of(some), some["p"].to_pylist(), strict=True)]
         moment = clock
     assert rows == [(1, *times, pytest.approx(chance, abs=1e-5))]
 
