@@ -148,6 +148,8 @@ def ask(address: str, token: str) -> tuple[int, str]:
             return answer.status, json.load(answer)["state"]
     except urllib.error.HTTPError as refused:
         return refused.code, ""
+    except OSError as problem:
+        raise ReleaseError(f"{address} did not answer: {problem}") from None
 
 
 def wait(server: subprocess.Popen[bytes], log: Path, look: Callable[[], Any]) -> Any:
