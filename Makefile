@@ -102,7 +102,7 @@ docs: $(INSTALLED) ## the documentation as pages in site/
 	@$(call quietly,$(BIN)/mkdocs build --strict --site-dir site)
 	@echo "site/index.html"
 
-release: setup ## the wheel and the source distribution in dist/, each tried in a fresh environment (five minutes, 3 GB for a while)
+release: setup ## the wheel and the source distribution in dist/, each tried in a fresh environment (ten minutes)
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
 	@$(WITH_JAVA) $(PYTHON) scripts/try_release.py
 
