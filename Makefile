@@ -17,6 +17,7 @@ quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
 
 .PHONY: help setup java demo test cluster integration browser soak check format bench bench-peers docs clean
+.PHONY: release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -100,6 +101,10 @@ docs: $(INSTALLED) ## the documentation as pages in site/
 	@# Not with --quiet: that would hide the warnings from --strict, too.
 	@$(call quietly,$(BIN)/mkdocs build --strict --site-dir site)
 	@echo "site/index.html"
+
+release: setup ## the wheel and the source distribution in dist/, each tried in a fresh environment (ten minutes)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
+	@$(WITH_JAVA) $(PYTHON) scripts/try_release.py
 
 clean: ## remove all that was made here
 	@rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis benchmarks/peers/.installed tests/integration/.installed tests/browser/pictures

@@ -112,6 +112,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        # Here and not when the server runs: whoever reads the printed address may connect at once.
+        listening.listen()
     except OSError as failure:
         listening.close()
         why = failure.strerror or str(failure)
