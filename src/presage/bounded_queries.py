@@ -79,6 +79,7 @@ class BoundedQueries:
 
         def table() -> pa.Table:
             if not placed().local:
+                self._refuse_spark(placed().why)
                 return on_spark().rows()
             histories = lambda node: self._opened(node, lambda nodes: self._contexts.of(files, relations), False)  # noqa: E731
             given = bound.upper, reads_end(plan), timed, self.check_open
@@ -132,6 +133,11 @@ class BoundedQueries:
         scans = [scan for node in nodes for scan in node.walk() if isinstance(scan, Scan)]
         files = {scan.extent: self._snapshot(scan, self.log.position) for scan in scans}
         return self._contexts.of(files, self.tables())
+
+    def _refuse_spark(self, why: str) -> None:
+        if self.placement == "local":
+            fix = "open the engine with placement='auto'"
+            raise error("UNSUPPORTED", what="this query", where=f"with placement='local': {why}", fix=fix)
 
     def _plan(self, bound: BoundQuery) -> Node:
         return self.workspace.optimize(bound).plan if self.optimize else bound.plan

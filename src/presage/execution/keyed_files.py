@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TypeGuard
 
-import numpy as np
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator, supports
@@ -103,18 +102,7 @@ class Work:
 
     def rows(self, part: Part) -> pa.Table | None:
         """The kernel's columns for the part's rows; None where there are none."""
-        return self.made_of(part.read(self.scan.attributes, self.coded))
-
-    def shares(self, count: int) -> list[pa.Table]:
-        """All events, read once and partitioned by key."""
-        table = read_events(self.files, self.scan.attributes, self.coded).combine_chunks()
-        if count == 1 or not self.divided:
-            return [table]
-        numbers = shards_of(table, self.divided, count)
-        return [table.take(pa.array(np.flatnonzero(numbers == number))) for number in range(count)]
-
-    def made_of(self, table: pa.Table) -> pa.Table | None:
-        """The same for events that have been read: all events of some keys."""
+        table = part.read(self.scan.attributes, self.coded)
         scan, stage, evaluator = self.scan, self.stage, Evaluator(self.relations)
         prepared = stage.inputs[0].prepared
         named = {f.name: table[a] for f, a in zip(scan.fields, scan.attributes, strict=True)}

@@ -46,14 +46,10 @@ def place(
     why = needs_spark(plan) or _uncomputed(plan)
     sets = list(files)
     rows, size = sum(each.rows for each in sets), sum(each.bytes for each in sets)
-    if not why and placement == "local":
-        return Placement(True, f"{rows:,} events")
-    if why and placement == "local":
-        raise error(
-            "UNSUPPORTED", what=why, where="with placement='local'", fix="open the engine with placement='auto'"
-        )
     if why:
         return Placement(False, why)
+    if placement == "local":
+        return Placement(True, f"{rows:,} events")
     most = min(most_rows, MOST_ROWS)
     if rows > most:
         return Placement(False, f"{rows:,} events are more than {most:,}")
