@@ -73,7 +73,6 @@ def execute_all(
         as_json = format is Format.json
         warn(warnings_in(script), as_json)
         live = live_queries(script, engine)
-        engine.start()
         followed = []
         for outcome in carry_out(engine, script, files, live):
             if any(outcome.statement is one for one in live):
@@ -117,7 +116,6 @@ def answer(
                 expected="a query",
                 fix="add a SELECT, or use presage run",
             )
-        engine.start()
         outcome: Outcome | None = None
         for outcome in carry_out(engine, script, files):
             if outcome.result is not None:

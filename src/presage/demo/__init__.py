@@ -6,16 +6,20 @@ the files that it writes. Tests and benchmarks use the campus as a world for kno
 
 from __future__ import annotations
 
-from presage.demo.campus_events import (
-    airflow_events,
-    airvolume_events,
-    meter_events,
-    occupancy_events,
-    temperature_events,
-    write_campus,
-    write_example,
-)
-from presage.demo.campus_ontology import Campus, iri_of, make_campus, make_ontology, read, vocabulary
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from presage.demo.campus_events import (
+        airflow_events,
+        airvolume_events,
+        meter_events,
+        occupancy_events,
+        temperature_events,
+        write_campus,
+        write_example,
+    )
+    from presage.demo.campus_ontology import Campus, iri_of, make_campus, make_ontology, read, vocabulary
 
 __all__ = [
     "Campus",
@@ -32,3 +36,11 @@ __all__ = [
     "write_campus",
     "write_example",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: every command of the command line would wait for data libraries.
+    if name not in __all__:
+        raise AttributeError(f"module 'presage.demo' has no attribute '{name}'")
+    modules = (import_module(f"presage.demo.{module}") for module in ("campus_events", "campus_ontology"))
+    return next(getattr(module, name) for module in modules if hasattr(module, name))

@@ -106,7 +106,6 @@ def kinds_of(text: str) -> dict[str, tuple[str, str]]:
 
 
 def _prepare(engine: Engine, campus: LiveCampus, course: Course, view: CampusView) -> None:
-    engine.start()
     with view.waiting("reading what is known of the campus"):
         engine.execute(Path(DECLARATIONS).read_text(encoding="utf-8"), DECLARATIONS)
     view.step(course, "what is known of the campus is read and closed under its rules")

@@ -48,10 +48,7 @@ def demonstrate(name: ExampleName, folder: Path | None, debug: bool) -> None:
             console.print(Text(f"The example's files are in {folder}"))
         # Its statements name files that lie beside them.
         with chdir(files), opened(None, debug) as engine:
-            engine.start()
             _introduce(console, engine, shown)
-            with Progress("Spark is starting"):
-                _ = engine.spark
             _ask(console, engine)
             streams = list(shown.events(Path(), engine.catalog.types))
             spent = time.perf_counter() - began
