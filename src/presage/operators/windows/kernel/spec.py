@@ -78,3 +78,4 @@ class Aggregate:
     output: str
     distinct: bool = False
     shown: str = ""
+    constants: tuple[object, ...] = ()
