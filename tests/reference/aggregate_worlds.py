@@ -78,6 +78,8 @@ BATCHES = [
     Window("length_batch", 3),
     Window("length_batch", 2, group=("k",)),
     Window("time_batch", 4),
+    Window("tumble", 4),
+    Window("tumble", 3, offset=2),
     Window("time_batch", 3, group=("g",)),
     Window("time_batch", 2, group=("k", "b")),
 ]

@@ -216,6 +216,11 @@ def batches_of(window: Window, part: list[Event], order: tuple[str, ...], clock:
     if window.kind == "length_batch":
         chunks = [part[i : i + window.size] for i in range(0, len(part), window.size)]
         return [(tuple(c[-1][n] for n in (TIME, SEQ, *order)), c) for c in chunks if len(c) == window.size]
+    if window.kind == "tumble":
+        spans: dict[int, list[Event]] = {}
+        for e in part:
+            spans.setdefault(e[TIME] + window.size - (e[TIME] - window.offset) % window.size, []).append(e)
+        return [((end, TIMER, *(0 for _ in order)), inside) for end, inside in spans.items()]
     batches = []
     boundary = part[0][TIME] + window.size
     while boundary <= clock:

@@ -71,7 +71,7 @@ def compile_aggregate(node: Aggregate) -> AggregateStage:
     partition, carry = tuple(by_expr[p] for p in node.partition), tuple(c.name for c in carried)
     outputs = (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates))
     apart = all(g in by_expr for g in window.group if not _own_name(g))
-    columns, calls, grouped = tuple(prepared), tuple(aggregates), bool(node.group_by)
+    columns, calls, grouped = tuple(prepared), tuple(aggregates), bool(node.group_by) or node.row_per == "window"
     return AggregateStage(below, columns, partition, kernel_window, groups, calls, carry, grouped, outputs, apart)
 
 
@@ -153,7 +153,7 @@ def _prepare_window(prepared: list[Named], window: WindowDef, suffix: str) -> sp
     if window.sized_by is not None:
         sizes = spec.SIZE
         prepared.append(Named(sizes, window.sized_by))
-    return spec.Window(window.kind, window.size, by, group, sizes)
+    return spec.Window(window.kind, window.size, by, group, sizes, window.offset)
 
 
 def fields_of(named: tuple[Named, ...]) -> list[Field]:
