@@ -61,6 +61,20 @@ def test_bounded_queries_emit_the_open_span_at_its_end(spark: SparkSession, tmp_
         assert sorted((row[0], row[1], row[2]) for row in by_spark) == sorted(row[:3] for row in naive)
 
 
+def test_rows_of_the_open_span_are_events_of_the_next_statement(spark: SparkSession, tmp_path: Path) -> None:
+    with Engine(spark, tmp_path / "home") as engine:
+        engine.execute(TICK)
+        engine.execute("CREATE STATEMENT five AS INSERT INTO Five SELECT count(*) AS n FROM Tick#tumble(5 min)")
+        engine.load("Tick", ticks())
+        for text in (
+            "SELECT sum(n) AS n FROM Five#tumble(1 hour)",
+            "SELECT sum(n) AS n FROM Five OUTPUT LAST EVERY 1 hour",
+        ):
+            ((n, at),) = rows_of(engine.query(text))
+            assert (n, at) == (len(ticks()), BEGIN + timedelta(hours=1))
+            assert rows_of(engine.query(text, mode="stream", batches=3)) == [(n, at)]
+
+
 @pytest.mark.parametrize("rows_on_driver", [100_000, 0])
 def test_deployed_spans_close_when_the_watermark_passes(
     spark: SparkSession, tmp_path: Path, rows_on_driver: int
