@@ -33,6 +33,13 @@ TYPES = {
     "r": (pa.string(), [None, "a", "ab"]),
     "t": (pa.timestamp("us", tz="UTC"), [None, MOMENT, MOMENT - timedelta(days=1), MOMENT + timedelta(seconds=1)]),
     "b": (pa.bool_(), [None, True, False]),
+    "xs": (
+        pa.struct([("x1", pa.float64()), ("x2", pa.float64())]),
+        [
+            {"x1": x, "x2": y}
+            for x, y in ((1.0, 2.0), (2.0, 3.5), (0.5, -1.0), (None, 1.0), (math.nan, 0.0), (3.0, 2.0))
+        ],
+    ),
     "p": (pa.struct([("q", pa.int64())]), [None, {"q": 1}, {"q": None}]),
 }
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in TYPES.items()])
@@ -75,7 +82,7 @@ def same_type(name: str) -> list[str]:
 
 
 def ordered(name: str) -> bool:
-    return name != "p"
+    return name not in ("p", "xs")
 
 
 @st.composite
@@ -89,6 +96,7 @@ def arguments(draw: st.DrawFn, labels: tuple[int, ...] | None, names: list[str])
 NUMBERS = ["i", "j", "n", "x", "y"]
 ORDERED = [name for name in TYPES if ordered(name)]
 NAMES = {"sum": NUMBERS, "avg": NUMBERS, "stddev": NUMBERS, "median": NUMBERS, "min": ORDERED, "max": ORDERED}
+NAMES |= {"percentile": NUMBERS, "count_if": ["b"], "corr": ["xs"]}
 FUNCTIONS = ["count", *NAMES, "first", "last", "array_agg", "any_value", "max_by", "min_by"]
 
 
@@ -99,13 +107,15 @@ def folds(draw: st.DrawFn) -> Fold:
     if function == "count" and draw(st.booleans()):
         return Fold("count", labels, final=final)
     distinct = function in ("count", "sum", "avg", "min", "max", "array_agg") and draw(st.booleans())
+    constants = (draw(st.sampled_from([0, 0.3, 0.5, 1.0])),) if function == "percentile" else ()
     by = draw(arguments(labels, ORDERED)) if function.endswith("_by") else ()
-    if draw(st.integers(0, 4)) == 0:
+    if function not in ("corr", "count_if") and draw(st.integers(0, 4)) == 0:
         program = draw(st.integers(0, 1))
         places = draw(st.tuples(PLACES, PLACES))
         bank = INT if program else FLOAT
-        return Fold(function, labels, (), by, final, distinct, program, places, bank)
-    return Fold(function, labels, draw(arguments(labels, NAMES.get(function, list(TYPES)))), by, final, distinct)
+        return Fold(function, labels, (), by, final, distinct, program, places, bank, constants=constants)
+    columns = draw(arguments(labels, NAMES.get(function, list(TYPES))))
+    return Fold(function, labels, columns, by, final, distinct, constants=constants)
 
 
 @st.composite
@@ -158,9 +168,9 @@ def type_of(measure: Measure) -> pa.DataType:
     if fold is None:
         column = pa.string() if measure.column is None else TYPES[measure.column][0]
         return pa.int64() if measure.match_number else column
-    if fold.function == "count":
+    if fold.function in ("count", "count_if"):
         return pa.int64()
-    if fold.function in ("avg", "stddev", "median"):
+    if fold.function in ("avg", "stddev", "median", "percentile", "corr"):
         return pa.float64()
     computed = pa.int64() if fold.bank == INT else pa.float64()
     kind = TYPES[fold.columns[0]][0] if fold.columns else computed

@@ -42,6 +42,7 @@ RELATION = [("a", 1), ("b", 2), ("b", 3)]
 SELECTS = {
     "all aggregates": "SELECT count(*) AS n, count(h.x) AS c, sum(h.x) AS s, sum(h.y) AS t, avg(h.y) AS a, "
     "min(h.y) AS lo, max(h.x) AS hi, stddev(h.y) AS sd, first(h.x) AS f, last(h.y) AS l FROM H h WHERE h.k = e.k",
+    "true ones": "SELECT count_if(h.x > 1) AS n, count(*) AS c FROM H h WHERE h.k = e.k",
     "groups": "SELECT h.k AS g, count(*) AS n, sum(h.x) + e.v AS s FROM H h GROUP BY h.k HAVING count(*) > 1",
     "unseen groups": "SELECT count(*) AS n FROM H h GROUP BY h.x, h.k ORDER BY n DESC",
     "some groups": "SELECT h.k AS g, count(*) AS n FROM H h GROUP BY h.k ORDER BY n DESC, g NULLS LAST LIMIT 2",

@@ -67,6 +67,8 @@ WINDOWS = [
     "SELECT sym, n, sum(x) AS a FROM Tick(n >= {c})#time_batch({e} sec){h}",
     "SELECT sym, avg(x) AS a, median(n) AS b FROM Tick(n <> {c})#time_batch({e} sec){h} GROUP BY sym "
     "HAVING count(*) > {d}",
+    "SELECT sym, sum(x) AS a, window_start AS w FROM Tick(n >= {c})#tumble({e} sec){h} GROUP BY sym",
+    "SELECT sym, n, sum(x) AS a, window_end AS w FROM Tick(n >= {c})#tumble({e} sec, 1 sec){h}",
     "SELECT sum(x) AS a FROM Tick(sym = '{s}')#length_batch({e}){h}",
     "SELECT avg(x) AS a, count(*) AS b FROM Tick(n >= {c})#groupwin(sym)#time_batch({e} sec){h}",
     "SELECT sym, n, window(n) AS a FROM Tick#groupwin(sym)#length_batch({e}){h} WHERE n > {c}",

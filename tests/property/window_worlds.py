@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from presage.operators.windows.kernel.spec import PASS, SEQ, TIME
 from reference.aggregate_worlds import AGGREGATES, GROUPINGS, ORDER
 
+PAIRED = st.none() | st.sampled_from([0.0, 0.1, 1.0, 1.0, -2.5, 3.0, 1e6, 7.0, math.inf, math.nan])
 VALUES = {
     PASS: st.sampled_from([True, True, True, False, None]),
     "k": st.sampled_from(["a", "a", "b", "ç", None]),
@@ -26,6 +27,7 @@ VALUES = {
     | st.fixed_dictionaries({"room": st.sampled_from(["r1", "r2", None]), "floor": st.none() | st.just(1)}),
     "tags": st.sampled_from([None, [], ["u"], ["u", None]]),
     "z": st.none(),
+    "xs": st.fixed_dictionaries({"x1": PAIRED, "x2": PAIRED}),
 }
 SOME_AGGREGATES = st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=7, unique=True).map(tuple)
 GROUP_BY = st.sampled_from(GROUPINGS)

@@ -30,6 +30,7 @@ SCHEMA = pa.schema(
         ("st", pa.struct([("room", pa.string()), ("floor", pa.int32())])),
         ("tags", pa.list_(pa.string())),
         ("z", pa.null()),
+        ("xs", pa.struct([("x1", pa.float64()), ("x2", pa.float64())])),
     ]
 )
 CARRY = ("k", "s", "st")
@@ -43,7 +44,10 @@ def all_aggregates() -> tuple[Aggregate, ...]:
     found += [(f, c, False) for f in ("first", "last", "window") for c in ("x", "s", "st", "z")]
     found += [(f, c, True) for f in ("count", "sum", "avg") for c in ("n", "x")]
     found += [("count", c, True) for c in ("s", "st", "tags", "z")]
-    return tuple(Aggregate(f, c, f"{f}_{c}_{int(d)}", d) for f, c, d in found)
+    found += [("corr", "xs", False), ("count_if", "b", False), ("count_if", "z", False)]
+    plain = [Aggregate(f, c, f"{f}_{c}_{int(d)}", d) for f, c, d in found]
+    shares = [(c, p) for c in ("n", "x", "z") for p in (0, 0.1, 0.5, 1.0)]
+    return (*plain, *(Aggregate("percentile", c, f"percentile_{c}_{p}", constants=(p,)) for c, p in shares))
 
 
 AGGREGATES = all_aggregates()
@@ -51,7 +55,9 @@ AGGREGATES = all_aggregates()
 
 def is_inexact(aggregate: Aggregate) -> bool:
     """Whether the twin adds in another order and so may differ in the last bits."""
-    return aggregate.function == "stddev" or (aggregate.function in ("sum", "avg") and aggregate.column == "x")
+    return aggregate.function in ("stddev", "corr") or (
+        aggregate.function in ("sum", "avg") and aggregate.column == "x"
+    )
 
 
 SLIDING = [
@@ -72,6 +78,8 @@ BATCHES = [
     Window("length_batch", 3),
     Window("length_batch", 2, group=("k",)),
     Window("time_batch", 4),
+    Window("tumble", 4),
+    Window("tumble", 3, offset=2),
     Window("time_batch", 3, group=("g",)),
     Window("time_batch", 2, group=("k", "b")),
 ]
@@ -150,9 +158,9 @@ def check(
 
 def unsigned(value: Any, aggregate: Aggregate) -> Any:
     """min, max and median may give either zero; a median of integers is a double."""
-    if value is None or aggregate.function not in ("min", "max", "median"):
+    if value is None or aggregate.function not in ("min", "max", "median", "percentile"):
         return value
-    return float(value) + 0.0 if aggregate.function == "median" or isinstance(value, float) else value
+    return float(value) + 0.0 if aggregate.function in ("median", "percentile") or isinstance(value, float) else value
 
 
 def name(value: Any) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 
 from presage.operators.match.kernel.matches import Matches
 from presage.operators.match.kernel.spec import Fold, MatchSpec, Measure, Place
+from presage.operators.windows.kernel.spec import Aggregate
+from reference.window_aggregates import apply
 
 Row = dict[str, Any]
 Program = Callable[[list[Row | None]], Any]  # the rows at the fold's places -> the argument
@@ -104,7 +106,14 @@ def folded(fold: Fold, view: View, variables: int, programs: dict[int, Program])
     if fold.function in ("max_by", "min_by"):
         keys = [view.table[row][column_of(fold.by, labels, label)] for row, label, _ in seen]
         return by_key(values, keys, fold.function == "max_by")
+    if fold.function in ("corr", "percentile", "count_if"):
+        rows = [{"v": value} for value in values]
+        return apply(Aggregate(fold.function, "v", "", constants=fold.constants), rows) if rows else empty(fold)
     return aggregate(fold.function, fold.distinct, values)
+
+
+def empty(fold: Fold) -> Any:
+    return 0 if fold.function == "count_if" else None
 
 
 def column_of(columns: tuple[str, ...], labels: list[int], label: int) -> str:

@@ -149,7 +149,7 @@ def groups_of(select: Select, rows: list[Row], event: Row, past: Past) -> list[R
 def _extrapolated(call: Named, rows: list[Row], scale: float) -> Any:
     value = aggregate(call.expr, rows)
     assert isinstance(call.expr, AggregateCall)
-    if scale == 1.0 or value is None or call.expr.function not in ("count", "sum"):
+    if scale == 1.0 or value is None or call.expr.function not in ("count", "count_if", "sum"):
         return value
     return round(value * scale) if call.expr.type == LONG else value * scale
 
@@ -164,8 +164,8 @@ def aggregate(call: Expr, rows: list[Row]) -> Any:
     values = [v for row in rows if (v := evaluate(call.arg, row)) is not None]
     if call.distinct:
         values = list({_key(v): v for v in values}.values())
-    if call.function == "count":
-        return len(values)
+    if call.function in ("count", "count_if"):
+        return len(values) if call.function == "count" else values.count(True)
     return _of_values(call.function, values) if values else None
 
 

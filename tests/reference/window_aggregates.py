@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from fractions import Fraction
 from typing import Any
 
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
@@ -66,6 +67,10 @@ def apply(aggregate: Aggregate, events: list[Event]) -> Any:
     values = [e[aggregate.column] for e in events]
     if aggregate.function == "window":
         return values
+    if aggregate.function == "corr":
+        return correlation([(v["x1"], v["x2"]) for v in values if v and v["x1"] is not None and v["x2"] is not None])
+    if aggregate.function == "count_if":
+        return sum(v is True for v in values)
     if aggregate.function in ("first", "last"):
         return values[0 if aggregate.function == "first" else -1]
     values = [v for v in values if v is not None]
@@ -87,11 +92,33 @@ def apply(aggregate: Aggregate, events: list[Event]) -> Any:
         ordered = sorted((float(v) for v in values), key=rank)
         low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
         return low if low == high else (low + high) / 2
+    if aggregate.function == "percentile":
+        return percentile([float(v) for v in values], aggregate.constants[0])
     if aggregate.function == "stddev":
         if len(values) < 2:
             return None
         return statistics.stdev(map(float, values)) if all(map(math.isfinite, values)) else math.nan
     raise ValueError(aggregate.function)
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values, key=rank)
+    place = (len(ordered) - 1) * share
+    low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
+    return low if low == high else (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+
+
+def correlation(pairs: list[tuple[float, float]]) -> float | None:
+    """With whole numbers as ratios: nothing is rounded before the end."""
+    if len(pairs) < 2:
+        return None
+    if not all(math.isfinite(v) for pair in pairs for v in pair):
+        return math.nan
+    xs, ys = ([Fraction(v) for v in each] for each in zip(*pairs, strict=True))
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    xx, yy = sum((v - x) ** 2 for v in xs), sum((v - y) ** 2 for v in ys)
+    xy = sum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
+    return float(xy) / math.sqrt(xx) / math.sqrt(yy) if xx and yy else None
 
 
 # -- sliding windows -------------------------------------------------------------------------------------
@@ -189,6 +216,11 @@ def batches_of(window: Window, part: list[Event], order: tuple[str, ...], clock:
     if window.kind == "length_batch":
         chunks = [part[i : i + window.size] for i in range(0, len(part), window.size)]
         return [(tuple(c[-1][n] for n in (TIME, SEQ, *order)), c) for c in chunks if len(c) == window.size]
+    if window.kind == "tumble":
+        spans: dict[int, list[Event]] = {}
+        for e in part:
+            spans.setdefault(e[TIME] + window.size - (e[TIME] - window.offset) % window.size, []).append(e)
+        return [((end, TIMER, *(0 for _ in order)), inside) for end, inside in spans.items()]
     batches = []
     boundary = part[0][TIME] + window.size
     while boundary <= clock:

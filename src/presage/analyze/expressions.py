@@ -7,7 +7,15 @@ from collections.abc import Callable
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.analyze.type_rules import arithmetic, cast_to, coerce_literal, comparable, described
 from presage.errors import did_you_mean, error
-from presage.functions.aggregates import COUNTS_ONCE, aggregate_named, aggregates, is_aggregate, resolve_aggregate
+from presage.functions.aggregates import (
+    COUNTS_ONCE,
+    AggregateFunction,
+    aggregates,
+    bound_arguments,
+    check_count,
+    is_aggregate,
+    resolve_aggregate,
+)
 from presage.functions.epl_functions import refuse_method
 from presage.functions.resolve import check_known, constants_of, is_function, resolve_function
 from presage.lang import syntax as s
@@ -208,25 +216,26 @@ class ExpressionBinder:
         if self._inside_aggregate:
             fix = "compute the inner one in a statement of its own with INSERT INTO"
             raise error("AGGREGATE_NOT_ALLOWED", node.span, name=f"{node.name}(…)", where="another aggregate", fix=fix)
-        name = node.name.lower()
-        if len(node.args) != 1:
-            fix = aggregate_named(name).instead_of_several if node.args else ""
-            raise error("WRONG_ARGUMENTS", node.span, name=name, expected="one argument", found=len(node.args), fix=fix)
-        (arg,) = node.args
+        function = check_count(node.name, len(node.args), node.span)
         self._inside_aggregate = True
         try:
-            bound = self._aggregate_argument(name, arg)
+            args = [self._aggregate_argument(function, arg) for arg in node.args]
         finally:
             self._inside_aggregate = False
-        result = resolve_aggregate(name, bound.type if bound else None, node.distinct, node.span)
-        return e.AggregateCall(result, aggregate_named(name).name, bound, node.distinct, span=node.span)
+        bound: e.Expr | None = None
+        constants: tuple[object, ...] = ()
+        if args != [None]:
+            bound, constants = bound_arguments(function, [arg for arg in args if arg is not None])
+        result = resolve_aggregate(function.name, bound.type if bound else None, node.distinct, node.span)
+        return e.AggregateCall(result, function.name, bound, node.distinct, constants, span=node.span)
 
-    def _aggregate_argument(self, name: str, arg: s.Expr) -> e.Expr | None:
+    def _aggregate_argument(self, function: AggregateFunction, arg: s.Expr) -> e.Expr | None:
+        name = function.name
         if not isinstance(arg, s.Star):
             return self.bind(arg)
-        if aggregate_named(name).of_nothing is not None and arg.of is None:
+        if function.counts_rows and arg.of is None:
             return None
-        if aggregate_named(name).takes_events:
+        if function.takes_events:
             item = self.scope.item(arg.of) if arg.of else self.scope.items[0] if len(self.scope.items) == 1 else None
             if item is not None:
                 return item.as_struct(arg.span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presage.functions.aggregates import AggregateFunction, register_aggregate
+from presage.functions.aggregates import AggregateFunction, ConstantArgument, register_aggregate
 from presage.functions.scalars import register_function
 
-__all__ = ["AggregateFunction", "register_aggregate", "register_function"]
+__all__ = ["AggregateFunction", "ConstantArgument", "register_aggregate", "register_function"]

@@ -32,7 +32,7 @@ def show(expr: e.Expr) -> str:
         case e.FunctionCall():
             return f"{expr.name}({', '.join(map(show, expr.args))})"
         case e.AggregateCall():
-            inner = "*" if expr.arg is None else show(expr.arg)
+            inner = "*" if expr.arg is None else show_arguments(expr.arg, expr.constants)
             return f"{expr.function}({'DISTINCT ' if expr.distinct else ''}{inner})"
         case e.Negate():
             return f"-{_tight(expr.operand)}"
@@ -65,6 +65,13 @@ def show(expr: e.Expr) -> str:
             widening = t.common_type(expr.operand.type, expr.type) == expr.type
             return show(expr.operand) if widening else f"CAST({show(expr.operand)} AS {expr.type})"
     raise TypeError(f"no notation for {type(expr).__name__}")
+
+
+def show_arguments(value: e.Expr, constants: tuple[object, ...]) -> str:
+    """The arguments of an aggregate, whose values are a struct if they are several."""
+    packed = isinstance(value, e.MakeStruct) and value.names == e.argument_names(len(value.names))
+    values = value.values if isinstance(value, e.MakeStruct) and packed else (value,)
+    return ", ".join([*map(show, values), *map(str, constants)])
 
 
 def _given(expr: e.Expr, values: dict[str, e.Expr]) -> e.Expr:

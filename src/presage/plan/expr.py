@@ -105,6 +105,11 @@ class MakeStruct(Expr):
     values: tuple[Expr, ...]
 
 
+def argument_names(count: int) -> tuple[str, ...]:
+    """The fields of a struct of an aggregate's values."""
+    return tuple(f"x{i}" for i in range(1, count + 1))
+
+
 @dataclass(frozen=True)
 class FunctionCall(Expr):
     """A scalar function of the allow-list, by its Spark SQL name in lower case."""
@@ -223,11 +228,13 @@ class CastTo(Expr):
 
 @dataclass(frozen=True)
 class AggregateCall(Expr):
-    """`sum(x)`; `arg` is None for count(*). A ColumnRef replaces it when the Aggregate node is made."""
+    """`sum(x)`; `arg` is None for count(*), and a struct of several values. `constants` are the arguments after it. A
+    ColumnRef replaces it when the Aggregate node is made."""
 
     function: str
     arg: Expr | None
     distinct: bool = False
+    constants: tuple[object, ...] = ()
 
 
 TRUE = Constant(BOOLEAN, True)

@@ -30,7 +30,7 @@ from presage.operators.windows.nodes import (
     WindowJoin,
 )
 from presage.operators.windows.window_types import FIRST
-from presage.plan.expr import AggregateCall, ColumnRef, Expr, conjunction, contains_aggregate
+from presage.plan.expr import AggregateCall, Arithmetic, ColumnRef, Constant, Expr, FunctionCall, conjunction
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationJoin, RelationScan, Stamp
 from presage.plan.query import BoundQuery
 from presage.select.context import QueryContext
@@ -137,6 +137,7 @@ def _bind_events(
     problems.raise_any()
     bound = [replace(i, node=without_shown_time(i.node)) for i in items if i is not None]
     _refuse_same_alias(query.items, bound)
+    _refuse_aligned(query.items, bound, "with RECALL")
     streams = [number for number, i in enumerate(bound) if not i.is_relation]
     if len(streams) > 1 and query.items[streams[0]].recalls:
         bound[streams[0]] = replace(bound[streams[0]], node=momentary(bound[streams[0]].node))
@@ -148,6 +149,10 @@ def _bind_events(
         query, items=tuple(replace(i, recalls=(), event_id=()) for i in query.items), select=(), having=None
     )
     return bound, scopes, _SelectBinder(plain, scope, bound, problems).source(on)
+
+
+# Columns of the rows of an aligned window.
+BOUNDS = ("window_start", "window_end")
 
 
 class _SelectBinder:
@@ -164,8 +169,9 @@ class _SelectBinder:
         on = [attempt(lambda c=c: conditions.condition(c, "ON")) for c in joined]  # type: ignore[misc]
         written = query.where
         where = attempt(lambda: conditions.condition(written, "WHERE")) if written is not None else None
-        terms = ExpressionBinder(self.scope)
-        outputs = bind_outputs(query, self.scope, terms, self.problems)
+        shown = self._with_bounds()
+        terms = ExpressionBinder(shown)
+        outputs = bind_outputs(query, shown, terms, self.problems)
         plain = ExpressionBinder(self.scope, no_aggregates_in="GROUP BY")
         groups = [attempt(lambda g=g: self._group(plain, g)) for g in query.group_by]  # type: ignore[misc]
         having = attempt(lambda: self._having()) if query.having is not None else None
@@ -203,7 +209,24 @@ class _SelectBinder:
     def _having(self) -> Expr:
         assert self.query.having is not None
         written = _resolve_alias(self.query.having, self.query, self.scope)
-        return ExpressionBinder(self.scope).condition(written, "HAVING")
+        return ExpressionBinder(self._with_bounds()).condition(written, "HAVING")
+
+    def _with_bounds(self) -> Scope:
+        """The names, with those of the bounds of an aligned window."""
+        if not any(item.window.type.aligned for item in self.items):
+            return self.scope
+        hidden = tuple((name, TIMESTAMP) for name in BOUNDS)
+        return Scope([replace(i, hidden=(*i.hidden, *hidden)) for i in self.scope.items], self.scope.catalog)
+
+    def _bound(self, expr: Expr) -> Expr:
+        """A bound of the window that a row is of: it closes at the row's time."""
+        item = self.items[0]
+        if not item.window.type.aligned or not isinstance(expr, ColumnRef) or expr.name in item.node.column_names():
+            return expr
+        start = expr.name == item.scopes[0].plan_name(BOUNDS[0])
+        end = ColumnRef(LONG, TIME)
+        time = Arithmetic(LONG, "-", end, Constant(LONG, item.window.size)) if start else end
+        return FunctionCall(TIMESTAMP, "timestamp_micros", (time,), span=expr.span)
 
     def _check_streams(self) -> None:
         if all(i.is_relation for i in self.items):
@@ -215,6 +238,8 @@ class _SelectBinder:
         """FROM: one item, a native join with relations, or a window join."""
         streams = [i for i in self.items if not i.is_relation]
         condition = conjunction(on)
+        if len(self.items) > 1:
+            _refuse_aligned(self.query.items, self.items, "in a join")
         if len(self.items) == 1:
             return self.items[0].node
         if len(streams) == 1 and not self._needs_aggregate(joined=False):
@@ -244,8 +269,14 @@ class _SelectBinder:
         by_call: dict[Expr, str] = {call: f"_a{i}" for i, call in enumerate(calls)}
 
         def refer(expr: Expr) -> Expr:
-            return ColumnRef(expr.type, by_call[expr], span=expr.span) if expr in by_call else expr
+            return ColumnRef(expr.type, by_call[expr], span=expr.span) if expr in by_call else self._bound(expr)
 
+        for call in calls:
+            if any(self._bound(part) is not part for part in call.walk()):
+                fix = "every row of a window has the same"
+                raise error(
+                    "UNSUPPORTED", call.span, what="a bound of the window", where=f"in {call.function}", fix=fix
+                )
         outputs = [Named(o.name, _rewrite_above(o.expr, refer)) for o in outputs]
         having = _rewrite_above(having, refer) if having is not None else None
         seen_above = frozenset[str]().union(*(o.expr.columns() for o in outputs), having.columns() if having else ())
@@ -253,6 +284,8 @@ class _SelectBinder:
         row_per = "group" if group_by else "event"
         if batch and calls and not group_by and not (seen_above - set(by_call.values())):
             row_per = "batch"
+        elif calls and not group_by and self.items[0].window.type.aligned:
+            row_per = "window"
         aggregate = Aggregate(
             node,
             group_by,
@@ -288,6 +321,14 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[Item]) -> None
             fix = tag if item.pattern and scope.grouped else "give one of them an alias with AS"
             refuse_same_name(scope.alias, seen, "FROM", item.span, fix)
             seen.append(scope.alias)
+
+
+def _refuse_aligned(written: tuple[s.FromItem, ...], bound: list[Item], where: str) -> None:
+    for item, found in zip(written, bound, strict=True):
+        if found.window.type.aligned:
+            name = f"#{found.window.kind}"
+            fix = f"INSERT INTO a stream the rows of {name}, and read that"
+            raise error("UNSUPPORTED", item.windows[-1].span, what=name, where=where, fix=fix)
 
 
 def _refuse_other_items(query: s.Query, problems: Problems) -> None:
@@ -336,9 +377,7 @@ def _resolve_alias(node: s.Expr, query: s.Query, scope: Scope) -> s.Expr:
 def _rewrite_above(expr: Expr, refer: Callable[[Expr], Expr]) -> Expr:
     """Replaces aggregates top-down: their arguments stay unchanged."""
     replaced = refer(expr)
-    if replaced is not expr:
-        return replaced
-    return expr.map_children(lambda child: _rewrite_above(child, refer)) if contains_aggregate(expr) else expr
+    return replaced if replaced is not expr else expr.map_children(lambda child: _rewrite_above(child, refer))
 
 
 def bind_within(clause: s.WithinClause | None, now: int) -> tuple[TimeRange, int | None]:

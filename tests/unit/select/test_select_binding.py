@@ -92,6 +92,27 @@ REFUSED = [
         "write #groupwin(a, b)",
     ),
     (
+        "SELECT avg(x) FROM Motion#groupwin(camera)#tumble(1 sec)",
+        "UNSUPPORTED",
+        43,
+        "#groupwin before #tumble is not supported as a chain",
+        "GROUP BY divides the events of #tumble",
+    ),
+    (
+        "SELECT m.x FROM Motion#tumble(1 sec) m, Fault#lastevent f",
+        "UNSUPPORTED",
+        23,
+        "#tumble is not supported in a join",
+        "INSERT INTO a stream the rows of #tumble, and read that",
+    ),
+    (
+        "SELECT avg(x) FROM Motion#tumble(1 sec, 3)",
+        "TYPE_MISMATCH",
+        41,
+        "the offset of #tumble needs a duration, found INT",
+        "",
+    ),
+    (
         "SELECT log FROM Fault#unique(codes)",
         "TYPE_MISMATCH",
         30,

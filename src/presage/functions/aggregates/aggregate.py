@@ -6,13 +6,15 @@ that compute import NumPy, Arrow or Spark when they are called.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from presage.errors import error
 from presage.functions.extension import calling_module, own_name
 from presage.model import types as t
 from presage.model.text import Span
-from presage.model.types import DataType
+from presage.model.types import DataType, StructOf
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +24,15 @@ if TYPE_CHECKING:
 
 # What DISTINCT does to an aggregate: it is an error, it changes nothing, or repeated values count once.
 REFUSED, IDLE, COUNTS_ONCE = "refused", "idle", "counts once"
+
+
+@dataclass(frozen=True)
+class ConstantArgument:
+    """An argument after the values, equal for all rows: checked when a statement is bound."""
+
+    expected: str  # in words
+    fits: Callable[[Any], bool]
+    example: object
 
 
 class AggregateFunction:
@@ -35,6 +46,9 @@ class AggregateFunction:
     distinct = REFUSED
     numeric = False  # the argument is a number; a null without a type counts as one
     takes_events = False  # `alias.*` may be the argument
+    counts_rows = False  # `*` may be the argument
+    values = 1  # how many arguments have a value in each row; several come as one struct, numbers in it as doubles
+    constants: tuple[ConstantArgument, ...] = ()  # the arguments after them
     ordered = False  # depends on the order of events
     keeps_values = False  # reads every value again when nothing leaves the window: state grows for ever
     grows = False  # with the history that it covers: extrapolated while only a part is read
@@ -43,9 +57,15 @@ class AggregateFunction:
     of_nothing: int | None = None  # the value over no row
     instead_of_several = ""  # the fix when it is called with several arguments
 
+    @property
+    def example(self) -> tuple[object, ...]:
+        """Constants that fit."""
+        return tuple(each.example for each in self.constants)
+
     def result(self, argument: DataType) -> DataType | str:
         """The type of the result; for an argument of a wrong type, what is expected instead."""
-        if self.numeric and not t.is_numeric(argument):
+        given = [kind for _, kind in argument.fields] if isinstance(argument, StructOf) else [argument]
+        if self.numeric and (len(given) != self.values or not all(map(t.is_numeric, given))):
             return "a number"
         return t.DOUBLE if self.numeric else argument
 
@@ -65,7 +85,7 @@ class AggregateFunction:
         """Spark's column over the rows of a group, in order of `place`; None if RECALL does not support it."""
         return None
 
-    def over(self, value: Any) -> Any:
+    def over(self, call: Any, value: Any) -> Any:
         """Spark's column before OVER; None if that is not supported."""
         return None
 
@@ -97,6 +117,12 @@ def aggregates() -> tuple[AggregateFunction, ...]:
     return tuple(_TABLE.values())
 
 
+def written_form(function: AggregateFunction) -> str:
+    """A call of it, as an example."""
+    values = "x" if function.values == 1 else ", ".join("xyzuvw"[: function.values])
+    return f"{function.name}({', '.join([values, *map(str, function.example)])})"
+
+
 def is_aggregate(name: str) -> bool:
     return name.lower() in _TABLE
 
@@ -122,9 +148,14 @@ def resolve_aggregate(name: str, arg_type: DataType | None, distinct: bool, span
             fix=f"DISTINCT goes with an expression in {', '.join(some)} and {last}",
         )
     if arg_type is None:
-        if function.of_nothing is None:
+        if not function.counts_rows:
             raise error(
-                "WRONG_ARGUMENTS", span, name=name, expected="an expression", found="*", fix=f"write {lower}(x)"
+                "WRONG_ARGUMENTS",
+                span,
+                name=name,
+                expected="an expression",
+                found="*",
+                fix=f"write {written_form(function)}",
             )
         return t.LONG
     result = function.result(arg_type)

@@ -46,7 +46,7 @@ class Avg(AggregateFunction):
 
         return mean(sorted_doubles(call, value))
 
-    def over(self, value: Any) -> Any:
+    def over(self, call: Any, value: Any) -> Any:
         from pyspark.sql import functions as F
 
         return F.avg(value)

@@ -20,6 +20,7 @@ class Count(AggregateFunction):
     says = "how many rows, or how many values that are not null"
     distinct = COUNTS_ONCE
     takes_events = True
+    counts_rows = True
     grows = True
     of_nothing = 0
 
@@ -44,7 +45,7 @@ class Count(AggregateFunction):
 
         return (F.count_distinct if call.distinct else F.count)(value)
 
-    def over(self, value: Any) -> Any:
+    def over(self, call: Any, value: Any) -> Any:
         from pyspark.sql import functions as F
 
         return F.count(value)

@@ -35,9 +35,9 @@ class Min(AggregateFunction):
         return merged.found[self.part]
 
     def catalyst(self, call: Any, value: Any, place: Any) -> Any:
-        return self.over(value)
+        return self.over(call, value)
 
-    def over(self, value: Any) -> Any:
+    def over(self, call: Any, value: Any) -> Any:
         from pyspark.sql import functions as F
 
         return (F.max if self.greatest else F.min)(value)

@@ -43,7 +43,7 @@ class Stddev(AggregateFunction):
 
         return deviation(sorted_doubles(call, value))
 
-    def over(self, value: Any) -> Any:
+    def over(self, call: Any, value: Any) -> Any:
         from pyspark.sql import functions as F
 
         return F.stddev_samp(value)

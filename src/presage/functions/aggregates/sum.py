@@ -57,7 +57,7 @@ class Sum(AggregateFunction):
 
         return self.wide(call, value).try_cast("long") if call.type == LONG else total(sorted_doubles(call, value))
 
-    def over(self, value: Any) -> Any:
+    def over(self, call: Any, value: Any) -> Any:
         from pyspark.sql import functions as F
 
         return F.sum(value)

@@ -32,8 +32,8 @@ _REASONS = {
     ),
     f"it is not among the aggregates {', '.join(each.name for each in aggregates())}": (
         "any_value approx_count_distinct array_agg bit_and bit_or bit_xor bool_and bool_or collect_list "
-        "collect_set corr count_if covar_pop covar_samp every first_value grouping grouping_id "
-        "histogram_numeric kurtosis last_value listagg max_by mean min_by mode percentile percentile_approx "
+        "collect_set covar_pop covar_samp every first_value grouping grouping_id "
+        "histogram_numeric kurtosis last_value listagg max_by mean min_by mode percentile_approx "
         "product regr_slope skewness some std stddev_pop stddev_samp string_agg sum_distinct try_avg try_sum "
         "var_pop var_samp variance"
     ),

@@ -11,7 +11,7 @@ from presage.model.types import DataType
 from presage.operators.match.kernel.spec import Fold, Measure, Place
 from presage.operators.match.terms import At, Folded, LabelAt, MatchNumber, RowLabel, Variables
 from presage.plan import expr as e
-from presage.plan.display import show
+from presage.plan.display import show_arguments
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
 from presage.plan.row_terms import RowValue
@@ -56,7 +56,7 @@ class Measures:
 
 def fold_of(folded: Folded, variables: Variables, prepared: Prepared, programs: list[e.Expr]) -> Fold:
     """The specification of an aggregate, with its arguments as columns or as a program."""
-    shown = show(folded.args[0]) if folded.args and not _labelled(folded.args[0]) else ""
+    shown = show_arguments(folded.args[0], folded.constants) if folded.args and not _labelled(folded.args[0]) else ""
     if any(isinstance(x, At) for arg in folded.args for x in arg.walk()):
         return _mixed(folded, prepared, programs, shown)
     labels = folded.labels if folded.labels is not None else tuple(range(len(variables.names)))
@@ -68,6 +68,7 @@ def fold_of(folded: Folded, variables: Variables, prepared: Prepared, programs: 
         columns[1] if len(columns) > 1 else (),
         final=folded.final,
         distinct=folded.distinct,
+        constants=folded.constants,
         shown=shown,
     )
 
@@ -116,6 +117,7 @@ def _mixed(folded: Folded, prepared: Prepared, programs: list[e.Expr], shown: st
         folded.labels,
         final=folded.final,
         distinct=folded.distinct,
+        constants=folded.constants,
         program=len(programs) - 1,
         places=tuple(places),
         bank=FLOAT_BANK if program.type == t.DOUBLE else INT_BANK,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope, ScopeItem
 from presage.errors import PresageError, did_you_mean, error
-from presage.functions.aggregates import aggregate_named, is_aggregate, resolve_aggregate
+from presage.functions.aggregates import aggregate_named, bound_arguments, check_count, is_aggregate, resolve_aggregate
 from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.text import Span
@@ -70,6 +70,7 @@ class Folded(e.Expr):
     args: tuple[e.Expr, ...]
     final: bool = False
     distinct: bool = False
+    constants: tuple[object, ...] = ()
 
 
 class Variables:
@@ -297,8 +298,10 @@ class MatchTermBinder(ExpressionBinder):
 
     def _fold(self, node: s.Call, name: str) -> e.Expr:
         self._refuse_inside(node)
-        two = name in ("max_by", "min_by")
-        self._expect(node, 2 if two else 1, 2 if two else 1)
+        function = None if name in OWN_AGGREGATES else check_count(name, len(node.args), node.span)
+        if function is None:
+            two = name in ("max_by", "min_by")
+            self._expect(node, 2 if two else 1, 2 if two else 1)
         if isinstance(node.args[0], s.Star):
             return self._count_rows(node, name, node.args[0])
         self._inside, self._named, self._unlabelled, self._aggregated = f"{node.name}(…)", [], [], True
@@ -307,9 +310,13 @@ class MatchTermBinder(ExpressionBinder):
         finally:
             self._inside, self._aggregated, named = "", False, self._named
         self._refuse_unlabelled(named, node)
+        constants: tuple[object, ...] = ()
+        if function is not None:
+            value, constants = bound_arguments(function, args)
+            args = (value,)
         labels, args = self._aggregated_rows(named, args, node)
         result = self._fold_type(name, args, node)
-        return Folded(result, name, labels, args, self.final, node.distinct, span=node.span)
+        return Folded(result, name, labels, args, self.final, node.distinct, constants, span=node.span)
 
     def _count_rows(self, node: s.Call, name: str, star: s.Star) -> e.Expr:
         if name != "count" or node.distinct:

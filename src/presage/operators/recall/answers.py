@@ -19,7 +19,7 @@ from presage.operators.recall.finish import scaled
 from presage.operators.recall.nodes import Recalled, Select
 from presage.operators.recall.partial import Aggregate
 from presage.operators.recall.questions import EVENT
-from presage.plan.display import show
+from presage.plan.display import show_arguments
 from presage.plan.expr import AggregateCall
 from presage.plan.nodes import Named
 
@@ -62,7 +62,7 @@ def aggregates_of(select: Select) -> list[Aggregate]:
     for call in select.calls:
         assert isinstance(call.expr, AggregateCall)
         arg = call.expr.arg
-        kind, shown = (None, "*") if arg is None else (arg.type, show(arg))
+        kind, shown = (None, "*") if arg is None else (arg.type, show_arguments(arg, call.expr.constants))
         aggregates.append(Aggregate(call.expr.function, call.name, kind, shown))
     return aggregates
 

@@ -15,7 +15,7 @@ from presage.arrays.columns import column
 from presage.arrays.exact_sums import rounded
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import PresageError, error
-from presage.functions.aggregates.parts import COUNT, EXACT, HIGH, LOW
+from presage.functions.aggregates.parts import COUNT, EXACT, HIGH, LOW, TRUE
 from presage.functions.aggregates.sums import as_long, carried, overflows
 from presage.operators.recall.partial import Aggregate, whole_numbers
 
@@ -55,6 +55,10 @@ class Merged:
     @property
     def count(self) -> Ints:
         return whole_numbers(self.found[COUNT])
+
+    @property
+    def true(self) -> Ints:
+        return whole_numbers(self.found[TRUE])
 
     def halves(self) -> tuple[Ints, Ints]:
         return carried(whole_numbers(self.found[HIGH]), whole_numbers(self.found[LOW]))

@@ -32,6 +32,7 @@ from presage.functions.aggregates.parts import (
     LOW,
     SEQ,
     TIME,
+    TRUE,
     VALUE,
 )
 from presage.model import types as t
@@ -108,6 +109,8 @@ def _one_row_each(kind: str, array: pa.Array | None, rows: pa.Table, time: str, 
         return pa.array(np.ones(rows.num_rows, np.int64))
     if kind in (LEAST, GREATEST_VALUE, VALUE):
         return array
+    if kind == TRUE:
+        return array.cast(pa.bool_()).fill_null(False).cast(pa.int64())
     if kind == COUNT:
         return array.is_valid().cast(pa.int64())
     if kind in (HIGH, LOW):

@@ -20,7 +20,7 @@ from presage.errors import unsupported
 from presage.execution.spark.arithmetic import plain_zero
 from presage.execution.spark.batch import BatchContext, column
 from presage.functions.aggregates import AggregateFunction, aggregate_named
-from presage.functions.aggregates.parts import COUNT, GREATEST_VALUE, HIGH, LEAST, LOW, SEQ, TIME, VALUE
+from presage.functions.aggregates.parts import COUNT, GREATEST_VALUE, HIGH, LEAST, LOW, SEQ, TIME, TRUE, VALUE
 from presage.model.arrow import to_arrow
 from presage.operators.recall.answers import ARRIVED, WHEN, aggregates_of
 from presage.operators.recall.finish import finish, overflowing
@@ -188,6 +188,7 @@ def _part(aggregate: Aggregate, kind: str, value: Column) -> Column:
     plain = value if aggregate.type is None else plain_zero(value, aggregate.type)
     columns: dict[str, Callable[[], Column]] = {
         COUNT: lambda: F.count(value),
+        TRUE: lambda: F.count_if(value),
         HIGH: lambda: F.coalesce(F.sum(F.shiftright(whole_number, 32)), F.lit(0)),
         LOW: lambda: F.coalesce(F.sum(whole_number.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)),
         LEAST: lambda: F.min(plain),

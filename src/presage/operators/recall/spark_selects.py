@@ -273,7 +273,7 @@ def _windowed(window: Windowed, within: WindowSpec, context: BatchContext) -> Co
     if isinstance(first, AggregateCall):
         value = F.lit(1) if first.arg is None else column(first.arg, context)
         if not may_overflow(first):
-            made: Column = definition(first).over(value)
+            made: Column = definition(first).over(first, value)
             return made.over(within)
         total = definition(first).wide(first, value).over(within)
         return F.when(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from presage.operators.windows.infer_keys import equalities
 from presage.operators.windows.kernel import spec
 from presage.operators.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed, WindowJoin, source_of
-from presage.plan.display import show
+from presage.plan.display import show_arguments
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, order_columns
 
@@ -62,16 +62,16 @@ def compile_aggregate(node: Aggregate) -> AggregateStage:
         assert isinstance(call, AggregateCall)
         column, shown = None, ""
         if call.arg is not None:
-            column, shown = f"_x{i}", show(call.arg)
+            column, shown = f"_x{i}", show_arguments(call.arg, call.constants)
             prepared.append(Named(column, call.arg))
-        aggregates.append(spec.Aggregate(call.function, column, named.name, call.distinct, shown))
+        aggregates.append(spec.Aggregate(call.function, column, named.name, call.distinct, shown, call.constants))
     _prepare_pass(prepared, passing)
     carried = tuple(c for c in node.input.columns if c.name in node.carry)
     by_expr = {g.expr: name for g, name in zip(node.group_by, groups, strict=True)}
     partition, carry = tuple(by_expr[p] for p in node.partition), tuple(c.name for c in carried)
     outputs = (*carried, *(Field(a.name, a.expr.type) for a in node.aggregates))
     apart = all(g in by_expr for g in window.group if not _own_name(g))
-    columns, calls, grouped = tuple(prepared), tuple(aggregates), bool(node.group_by)
+    columns, calls, grouped = tuple(prepared), tuple(aggregates), bool(node.group_by) or node.row_per == "window"
     return AggregateStage(below, columns, partition, kernel_window, groups, calls, carry, grouped, outputs, apart)
 
 
@@ -153,7 +153,7 @@ def _prepare_window(prepared: list[Named], window: WindowDef, suffix: str) -> sp
     if window.sized_by is not None:
         sizes = spec.SIZE
         prepared.append(Named(sizes, window.sized_by))
-    return spec.Window(window.kind, window.size, by, group, sizes)
+    return spec.Window(window.kind, window.size, by, group, sizes, window.offset)
 
 
 def fields_of(named: tuple[Named, ...]) -> list[Field]:

@@ -16,7 +16,7 @@ from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, Trait
 class WindowDef:
     """A bound window: `size` in microseconds or events; `by` are its keys, `group` those of groupwin.
 
-    `sized_by` replaces `size` where statements of different sizes share an execution.
+    `sized_by` replaces `size` where statements of different sizes share an execution. `offset`: of aligned windows.
     """
 
     kind: str
@@ -24,6 +24,7 @@ class WindowDef:
     by: tuple[Expr, ...] = ()
     group: tuple[Expr, ...] = ()
     sized_by: Expr | None = None
+    offset: int = 0
 
     @property
     def is_batch(self) -> bool:
@@ -37,6 +38,7 @@ class WindowDef:
         if self == MOMENT:
             return "of its own moment"
         arguments = self.type.arguments(self.size, ", ".join(map(show, self.by)))
+        arguments += f", {format_duration(self.offset)}" if self.offset else ""
         own = f"#{self.kind}({arguments})" if arguments else f"#{self.kind}"
         return (f"#groupwin({', '.join(map(show, self.group))})" if self.group else "") + own
 
@@ -125,7 +127,7 @@ class WindowJoin(Node):
 
 @dataclass(frozen=True)
 class Aggregate(Node):
-    """Aggregates over the events in the window, one row per arriving event, group or batch (`row_per`).
+    """Aggregates over the events in the window, one row per arriving event, group, batch or window (`row_per`).
 
     `carry` are columns of the input that a row takes from its event (the last event of the group). `partition` are the
     expressions by which the node can be partitioned (see infer_keys).
@@ -135,7 +137,7 @@ class Aggregate(Node):
     group_by: tuple[Named, ...]
     aggregates: tuple[Named, ...]  # each an AggregateCall
     carry: tuple[str, ...]
-    row_per: str  # event group batch
+    row_per: str  # event group batch window
     partition: tuple[Expr, ...] = ()
 
     def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:

@@ -44,7 +44,7 @@ def shared_node(node: Node) -> Node | None:
         if join is not None:
             return None
         # A batch without groups emits a row for each of its events if columns are carried, else one for all.
-        grouped = bool(node.group_by) or not window.is_batch or not node.carry
+        grouped = bool(node.group_by) or not window.is_batch or not node.carry or node.row_per == "window"
         group_by = (*node.group_by, Named(STATEMENT, _OWN)) if grouped else ()
         return replace(node, group_by=group_by, carry=(*node.carry, STATEMENT))
     if isinstance(node, Distinct):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from presage.analyze.expressions import ExpressionBinder
 from presage.errors import did_you_mean, error, unsupported
 from presage.functions.epl_functions import YET
@@ -28,8 +30,7 @@ EPL_WINDOWS = {
     "firstlength": "#length(…) holds the last events, not the first",
     "firsttime": "#time(…) holds the last events, not the first",
     "firstevent": "#lastevent holds the last event, not the first",
-    "tumble": "#time_batch(…) starts at the first event, and is not aligned",
-    "hop": "#time(…) slides with each event",
+    "hop": "#time(…) slides with each event, and #tumble(…) does not overlap",
     "session": "MATCH_RECOGNIZE with GAP ends a match at a pause",
     "uni": _STATISTICS,
     "size": "write count(*) over the window",
@@ -54,6 +55,9 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
     inner = _bind_one(rest[0], binder)
     if inner.kind == GROUPWIN:
         raise unsupported(rest[0].span, "#groupwin after #groupwin", "as a chain", "write #groupwin(a, b)")
+    if inner.type.aligned:
+        fix = f"GROUP BY divides the events of #{inner.kind}"
+        raise unsupported(rest[0].span, f"#groupwin before #{inner.kind}", "as a chain", fix)
     return WindowDef(inner.kind, inner.size, inner.by, group=window.by)
 
 
@@ -71,6 +75,9 @@ def _bind_one(clause: s.WindowClause, binder: ExpressionBinder) -> WindowDef:
     if kind is None:
         names = [*(each.name for each in window_types()), GROUPWIN]
         raise error("UNKNOWN_WINDOW", clause.span, name=clause.name, fix=did_you_mean(clause.name, names))
+    if kind.aligned and len(clause.args) == 2:
+        size = _size(replace(clause, args=clause.args[:1]), kind, binder)
+        return WindowDef(kind.name, size, offset=_offset(clause.args[1], kind, size, binder))
     if kind.is_sized:
         return WindowDef(kind.name, _size(clause, kind, binder))
     if kind.takes == KEYS:
@@ -108,6 +115,14 @@ def _size(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinder) ->
         return bound.value
     fix = f"write {name}({kind.example})"
     raise error("TYPE_MISMATCH", written.span, what=name, expected=kind.takes, found=_described(bound), fix=fix)
+
+
+def _offset(written: s.Expr, kind: WindowType, size: int, binder: ExpressionBinder) -> int:
+    bound = binder.bind_term(written)
+    if not isinstance(bound, Duration):
+        what = f"the offset of #{kind.name}"
+        raise error("TYPE_MISMATCH", written.span, what=what, expected=DURATION, found=_described(bound))
+    return bound.micros % size
 
 
 def _key(binder: ExpressionBinder, written: s.Expr, name: str) -> Expr:

@@ -28,6 +28,7 @@ class WindowType:
     takes = NOTHING
     example = "sym"  # of the argument
     retention = FOREVER
+    aligned = False  # TIME_BATCH: its batches are counted from the epoch, and the end of input closes the open one
     events = 1  # COUNT without a number: the event leaves when so many later events of its key have arrived
 
     @property
@@ -76,7 +77,8 @@ class WindowType:
         return time + size
 
     def closes(self, time: Any, origin: Any, size: Any) -> Any:
-        """TIME_BATCH: when the batch of each time closes; `origin` is the time of the first event of its key."""
+        """TIME_BATCH: when the batch of each time closes; `origin` is the time of the first event of its key, or the
+        offset if it is aligned."""
         return origin + ((time - origin) // size + 1) * size
 
 
@@ -103,12 +105,24 @@ class Time(WindowType):
 class TimeBatch(WindowType):
     name = "time_batch"
     says = "the events of one span *d* after the other, the first span starting at the first event"
-    spellings = ("timebatch",)
+    spellings: tuple[str, ...] = ("timebatch",)
     takes, example = DURATION, "5 min"
     retention = TIME_BATCH
 
     def holds(self, size: int, by: str) -> str:
         return f"the events of the open batch of {format_duration(size)}"
+
+
+class Tumble(TimeBatch):
+    name = "tumble"
+    says = (
+        "the events of one span *d* after the other, from the epoch on; `#tumble(d, offset)` starts them so much later"
+    )
+    spellings = ()
+    aligned = True
+
+    def holds(self, size: int, by: str) -> str:
+        return f"the events of the open span of {format_duration(size)}"
 
 
 class Length(WindowType):
@@ -171,7 +185,7 @@ def register_window(window: WindowType) -> WindowType:
     return window
 
 
-for _window in (Time, TimeBatch, Length, LengthBatch, Unique, FirstUnique, KeepAll, LastEvent, NoWindow):
+for _window in (Time, TimeBatch, Tumble, Length, LengthBatch, Unique, FirstUnique, KeepAll, LastEvent, NoWindow):
     register_window(_window())
 
 

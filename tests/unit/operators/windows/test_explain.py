@@ -24,6 +24,7 @@ STATE = {
     "SELECT sum(x) AS s FROM Motion#time(1 hour)": "aggregate: the events of the last 1 hour",
     "SELECT sum(x) AS s FROM Motion#groupwin(n)#length(4)": "aggregate: the last 4 events for each value of [Motion.n]",
     "SELECT sum(x) AS s FROM Motion#time_batch(1 sec)": "aggregate: the events of the open batch of 1 sec",
+    "SELECT sum(x) AS s FROM Motion#tumble(1 sec)": "aggregate: the events of the open span of 1 sec",
     "SELECT sum(x) AS s FROM Motion#length_batch(3)": "aggregate: at most 3 events of the open batch",
     "SELECT sum(x) AS s FROM Motion#groupwin(n)#length_batch(3)": (
         "aggregate: at most 3 events of the open batch for each value of [Motion.n], and its last closed batch"

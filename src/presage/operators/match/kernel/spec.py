@@ -82,6 +82,7 @@ class Fold:
     places: tuple[Place, ...] = ()
     bank: int = 0
     shown: str = ""
+    constants: tuple[object, ...] = ()  # arguments after the others, equal for all rows
 
     @property
     def column(self) -> str:

@@ -75,8 +75,12 @@ def warm_searches() -> None:
 
 def warm_measures() -> None:
     """Every aggregate over integers, doubles and texts, running and final."""
-    functions = (*(each.name for each in aggregates()), "array_agg", "any_value")
-    folds = [Fold(f, None, (c,), final=final) for f in functions for c in ("n", "x") for final in (False, True)]
+    own = ("array_agg", "any_value")
+    calls = [
+        (each.name, c, each.example) for each in aggregates() for c in (("xs",) if each.values > 1 else ("n", "x"))
+    ]
+    calls += [(name, c, ()) for name in own for c in ("n", "x")]
+    folds = [Fold(f, None, (c,), final=final, constants=k) for f, c, k in calls for final in (False, True)]
     folds += [Fold(f, (0,), ("s",)) for f in ("count", "min", "max", "first", "last", "array_agg", "any_value")]
     folds += [Fold(f, None, ("x",), ("n",)) for f in PAIRS]
     folds += [Fold(f, None, ("n",), distinct=True) for f in ("count", "sum", "avg", "array_agg")]
@@ -94,6 +98,7 @@ def warm_measures() -> None:
             SEQ: pa.array([0, 1, 2]),
             "n": pa.array([1, None, 2]),
             "x": pa.array([0.5, 2.0, None]),
+            "xs": pa.array([{"x1": 0.5, "x2": 2.0}] * 3),
             "s": pa.array(["a", "b", None]),
         }
     )

@@ -20,6 +20,7 @@ from presage.operators.windows.kernel.unbounded import step_unbounded
 from presage.operators.windows.window_types import FIRST, FOREVER
 
 NAME = "aggregate"
+END = 2**63 - 1  # a watermark after everything
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,12 @@ class AggregateKernel:
         return State(NAME)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """`end` changes nothing: open batches are not emitted, and no timer fires after `clock`, the watermark."""
+        """`end` closes aligned windows. Other batches stay open: no timer fires after `clock`, the watermark."""
         if self.window.is_batch:
             query = BatchQuery(
                 self.window, self.group_by, self.grouped, self.aggregates, self.carry, self.order, self.apart
             )
+            clock = END if end and self.window.type.aligned else clock
             tables, rows = step_batches(query, state.tables, events, clock)
             return State(NAME, tables), rows
         if self.window.type.retention in (FOREVER, FIRST):

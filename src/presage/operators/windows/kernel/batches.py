@@ -147,7 +147,11 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
     new_times = ints(events, TIME)
     times = np.concatenate([np.empty(0, np.int64) if origins is None else ints(origins, ORIGIN), open_times, new_times])
     origin = times[first]
-    after = {"origins": every.table(key_columns, first, {ORIGIN: origin})}
+    after = {}
+    if query.window.type.aligned:
+        origin = np.full(max(keys, 1), query.window.offset)
+    else:
+        after["origins"] = every.table(key_columns, first, {ORIGIN: origin})
 
     key = np.concatenate([codes[known : known + universe.kept_rows], codes[known + universe.kept_rows :][passes]])
     time = np.concatenate([open_times, new_times[passes]])

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined, inlined_always
+from presage.arrays.pair_moments import merge_pairs, one_pair
 from presage.operators.windows.kernel.fold import merged_spread
 
 S = TypeVar("S", np.int64, np.float64)
@@ -192,6 +193,48 @@ def fifo_spread(runs: Runs, values: Floats, valid: Bools) -> tuple[Ints, Floats]
                 n, mean, m2 = merged_spread(n, mean, m2, counted[k], own[k], own[k] - own[k])
                 all_n[k], _, all_m2[k] = merged_spread(front_n[h], front_mean[h], front_m2[h], n, mean, m2)
     return _of_new_rows(all_n, rank, kept), _of_new_rows(all_m2, rank, kept)
+
+
+@compiled
+def fifo_pairs(runs: Runs, x: Floats, y: Floats, valid: Bools) -> Floats:
+    """The moments of pairs (`presage.arrays.pair_moments`), by two stacks as in `fifo_sum`."""
+    rank, head, start, fresh, split, kept = runs
+    pairs = np.empty((rank.size, 6), np.float64)
+    for i in range(rank.size):
+        one_pair(x[i], y[i], valid[i], pairs[rank[i]])
+    front = np.empty((rank.size, 6), np.float64)
+    moments = np.empty((rank.size, 6), np.float64)
+    back = np.empty(6, np.float64)
+    for g in range(fresh.size):
+        edge = split[g]
+        _stacked_pairs(start[g], edge, pairs, front)
+        back[:] = 0.0
+        for k in range(edge, fresh[g]):
+            merge_pairs(back, pairs[k], back)
+        for k in range(fresh[g], start[g + 1]):
+            h = head[k]
+            if h >= edge:
+                edge = k + 1
+                back[:] = 0.0
+                _stacked_pairs(h, edge, pairs, front)
+                moments[k] = front[h]
+            else:
+                merge_pairs(back, pairs[k], back)
+                merge_pairs(front[h], back, moments[k])
+    out = np.empty((rank.size - kept, 6), np.float64)
+    for i in range(kept, rank.size):
+        out[i - kept] = moments[rank[i]]
+    return out
+
+
+@inlined
+def _stacked_pairs(low: int, high: int, pairs: Floats, front: Floats) -> None:
+    """Fill the front with the places [low, high); the first entry is the sum over all of them."""
+    for k in range(high - 1, low - 1, -1):
+        if k == high - 1:
+            front[k] = pairs[k]
+        else:
+            merge_pairs(pairs[k], front[k + 1], front[k])
 
 
 @compiled

@@ -17,7 +17,7 @@ from presage.operators.windows.kernel.slot_engine import SlotEngine
 
 @dataclass
 class FifoEngine:
-    """Engine over runs of places. `slots` computes what needs a script: median and DISTINCT."""
+    """Engine over runs of places. `slots` computes what needs a script: quantiles and DISTINCT."""
 
     runs: fifo.Runs
     slots: SlotEngine
@@ -52,8 +52,11 @@ class FifoEngine:
         offsets = offsets_of(self._live)
         return lists_of(values.array, offsets, fifo.fifo_lists(self.runs, offsets))
 
-    def middle(self, values: Values) -> tuple[Floats, Floats, Bools]:
-        return self.slots.middle(values)
+    def moments(self, name: str, x: Floats, y: Floats, valid: Bools) -> Floats:
+        return fifo.fifo_pairs(self.runs, x, y, valid)
+
+    def quantile(self, values: Values, share: float) -> tuple[Floats, Floats, Floats, Bools]:
+        return self.slots.quantile(values, share)
 
     def distinct(self, name: str, values: Values) -> tuple[Engine, Values]:
         return self.slots.distinct(name, values)

@@ -12,6 +12,7 @@ from presage.arrays.codes import first_of, last_of
 from presage.arrays.columns import Values, take, with_nulls
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.order_keys import GREATEST, keys_of
+from presage.arrays.pair_moments import WIDTH, fold_pairs
 from presage.operators.windows.kernel.engine import Engine, all_valid
 from presage.operators.windows.kernel.fold import fold_least, fold_spread, fold_sum, fold_total
 from presage.operators.windows.kernel.slot_engine import SlotEngine
@@ -91,8 +92,15 @@ class FoldEngine:
     def lists(self, values: Values) -> pa.Array:
         return self.slots.lists(values)
 
-    def middle(self, values: Values) -> tuple[Floats, Floats, Bools]:
-        return self.slots.middle(values)
+    def moments(self, name: str, x: Floats, y: Floats, valid: Bools) -> Floats:
+        parts = [f"{name}.pairs{i}" for i in range(WIDTH)]
+        start = np.stack([self._start(part, np.float64) for part in parts], axis=1)
+        out, end = fold_pairs(self.codes, x, y, valid, start)
+        self.after |= {part: pa.array(end[:, i]) for i, part in enumerate(parts)}
+        return out if self.running else end
+
+    def quantile(self, values: Values, share: float) -> tuple[Floats, Floats, Floats, Bools]:
+        return self.slots.quantile(values, share)
 
     def distinct(self, name: str, values: Values) -> tuple[Engine, Values]:
         counted = self.is_first(name, values)

@@ -14,11 +14,12 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.windows.kernel.engine import Engine, all_valid, extreme_of, offsets_of
 from presage.operators.windows.kernel.live_lists import script_ends, script_lists
-from presage.operators.windows.kernel.median import script_middle
+from presage.operators.windows.kernel.quantile import script_quantile
 from presage.operators.windows.kernel.script import Script, distinct_script
 from presage.operators.windows.kernel.slots import (
     assigned_slots,
     script_least,
+    script_pairs,
     script_spread,
     script_sum,
     script_total,
@@ -96,8 +97,11 @@ class SlotEngine:
         offsets = offsets_of(self.count("", None))
         return lists_of(values.array, offsets, script_lists(self.script, offsets))
 
-    def middle(self, values: Values) -> tuple[Floats, Floats, Bools]:
-        return script_middle(self.script, values.floats, values.valid)
+    def moments(self, name: str, x: Floats, y: Floats, valid: Bools) -> Floats:
+        return script_pairs(self.script, *self._trees, x, y, valid)
+
+    def quantile(self, values: Values, share: float) -> tuple[Floats, Floats, Floats, Bools]:
+        return script_quantile(self.script, values.floats, values.valid, share)
 
     def distinct(self, name: str, values: Values) -> tuple[Engine, Values]:
         engine = _DistinctSlotEngine(self, SLOT + name, values)

@@ -14,6 +14,7 @@ import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.arrays.order_keys import GREATEST
+from presage.arrays.pair_moments import merge_pairs, one_pair
 from presage.operators.windows.kernel.fold import merged_spread
 from presage.operators.windows.kernel.script import Script
 
@@ -185,3 +186,27 @@ def script_spread(script: Script, base: Ints, touched: Ints, values: Floats, val
         out_n[r] = tree_n[top]
         out_m2[r] = tree_m2[top]
     return out_n, out_m2
+
+
+@compiled
+def script_pairs(script: Script, base: Ints, touched: Ints, x: Floats, y: Floats, valid: Bools) -> Floats:
+    """The moments of pairs: `presage.arrays.pair_moments`."""
+    ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
+    tree = np.zeros((base[-1], 6), np.float64)
+    out = np.empty((emit_at.size, 6), np.float64)
+    o = 0
+    for r in range(emit_at.size):
+        while o < emit_at[r]:
+            e = ops[o]
+            there = e >= 0
+            if not there:
+                e = ~e
+            root = base[group[e]]
+            node = (base[group[e] + 1] - root) // 2 + touched[o]
+            one_pair(x[e], y[e], there and valid[e], tree[root + node])
+            while node > 1:
+                node //= 2
+                merge_pairs(tree[root + 2 * node], tree[root + 2 * node + 1], tree[root + node])
+            o += 1
+        out[r] = tree[base[emit_group[r]] + 1]
+    return out

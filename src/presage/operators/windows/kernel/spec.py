@@ -43,6 +43,7 @@ class Window:
     by: tuple[str, ...] = ()  # columns of unique(...) and firstunique(...)
     group: tuple[str, ...] = ()  # columns of groupwin(...): one such window for each value
     sizes: str = ""
+    offset: int = 0  # of aligned windows
 
     @property
     def is_batch(self) -> bool:
@@ -78,3 +79,4 @@ class Aggregate:
     output: str
     distinct: bool = False
     shown: str = ""
+    constants: tuple[object, ...] = ()

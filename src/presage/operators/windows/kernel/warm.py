@@ -20,9 +20,9 @@ from presage.operators.windows.window_types import KEYS, window_types
 def warm() -> None:
     """Compile every loop of the folder, by running each kind of kernel on a few rows."""
     calls = tuple(
-        Aggregate(each.name, column, f"{each.name}_{column}_{distinct}", distinct)
+        Aggregate(each.name, column, f"{each.name}_{column}_{distinct}", distinct, constants=each.example)
         for each in aggregates()
-        for column in ("x", "n")
+        for column in (("xs",) if each.values > 1 else ("x", "n"))
         for distinct in ((False, True) if each.distinct == COUNTS_ONCE else (False,))
     )
     events = pa.table(
@@ -32,6 +32,7 @@ def warm() -> None:
             "s": pa.array(["a", "b", "a", None]),
             "n": pa.array([1, None, 2, 2]),
             "x": pa.array([1.0, 2.0, None, 0.5]),
+            "xs": pa.array([{"x1": 0.5, "x2": 2.0}] * 4),
         }
     )
     for window in _windows("s"):

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from presage.arrays.columns import ELEMENT, MOST_LISTED, Values, take
 from presage.arrays.jit import Bools, Floats, Ints
+from presage.arrays.pair_moments import WIDTH, fold_pairs
 from presage.errors import error
 from presage.functions.aggregates import COUNTS_ONCE, aggregate_named
 from presage.operators.match.kernel.measures.arguments import Argument
@@ -22,7 +23,7 @@ from presage.operators.match.kernel.measures.running import (
     first_in_match,
     listed,
     running_least,
-    running_middle,
+    running_quantile,
     running_squares,
     running_sum,
 )
@@ -69,7 +70,7 @@ def fold_values(fold: Fold, values: Argument, by: Argument | None, seen: Stretch
         engine, values = engine.distinct("", values) if fold.distinct else (engine, values)
         return engine.lists(values)
     function = aggregate_named(fold.function)
-    if function.numeric:
+    if function.numeric and function.values == 1:
         values = _numbers(fold.function, values)
     if fold.distinct and function.distinct == COUNTS_ONCE:
         engine, values = engine.distinct("", values)
@@ -126,7 +127,14 @@ class RunningEngine:
     def last(self, name: str, values: Values) -> pa.Array:
         return _argument(values).picked(self.seen.end - 1, self.seen.present)
 
-    def middle(self, values: Values) -> tuple[Floats, Floats, Bools]:
+    def moments(self, name: str, x: Floats, y: Floats, valid: Bools) -> Floats:
+        seen = self.seen
+        if not seen.match.size:
+            return np.zeros((seen.end.size, WIDTH))
+        running, _ = fold_pairs(seen.match, x, y, valid, np.zeros((int(seen.match[-1]) + 1, WIDTH)))
+        return np.where(seen.present[:, None], seen.at_end(running), 0.0)
+
+    def quantile(self, values: Values, share: float) -> tuple[Floats, Floats, Floats, Bools]:
         engine, present = self.present(values)
         seen, floats = engine.seen, present.floats
         # NaN is sorted last, as the greatest number.
@@ -136,9 +144,9 @@ class RunningEngine:
         rank = np.empty(floats.size, np.int64)
         rank[by_rank] = np.arange(floats.size)
         ranked = floats[by_rank]
-        lows, highs = running_middle(seen.match, rank - starts, sizes[seen.match])
+        lows, highs, weights = running_quantile(seen.match, rank - starts, sizes[seen.match], share)
         low, high = seen.at_end(ranked[lows + starts]), seen.at_end(ranked[highs + starts])
-        return low + 0.0, high + 0.0, seen.present
+        return low + 0.0, high + 0.0, seen.at_end(weights), seen.present
 
     def lists(self, values: Values) -> pa.Array:
         """A list for each stretch, in order; null where it is empty."""

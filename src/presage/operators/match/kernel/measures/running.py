@@ -80,14 +80,16 @@ def listed(begin: Ints, end: Ints, at: Ints, total: int) -> Ints:
 
 
 @compiled
-def running_middle(match: Ints, rank: Ints, size: Ints) -> tuple[Ints, Ints]:
-    """Ranks of the two middle values so far (the same one twice if their number is odd).
+def running_quantile(match: Ints, rank: Ints, size: Ints, share: float) -> tuple[Ints, Ints, Floats]:
+    """Ranks of the two values around a share of those so far (the same one twice if it is just there), and the weight
+    of the greater one.
 
     `rank` counts from 0 within the match, without ties; `size[i]` rows has the match of row i. A Fenwick tree over the
     ranks of the match at hand: O(log size) for each row.
     """
     low = np.empty(match.size, np.int64)
     high = np.empty(match.size, np.int64)
+    weight = np.empty(match.size, np.float64)
     longest = 0
     for i in range(match.size):
         longest = max(longest, size[i])
@@ -106,8 +108,10 @@ def running_middle(match: Ints, rank: Ints, size: Ints) -> tuple[Ints, Ints]:
         while at <= size[i]:
             tree[at] += 1
             at += at & -at
+        place = (here - 1) * share
+        weight[i] = place - int(place)
         for side in range(2):
-            wanted = (here + 1) // 2 if side == 0 else here // 2 + 1
+            wanted = int(place) + 1 if side == 0 or weight[i] == 0.0 else int(place) + 2
             found = 0
             jump = top
             while jump > 0:
@@ -119,4 +123,4 @@ def running_middle(match: Ints, rank: Ints, size: Ints) -> tuple[Ints, Ints]:
                 low[i] = found
             else:
                 high[i] = found
-    return low, high
+    return low, high, weight

@@ -1,7 +1,7 @@
-"""The two middle live values of a group, at each row of a script.
+"""The two live values of a group around a share of them, at each row of a script: of the half, the middle ones.
 
 Each group has a Fenwick tree over the ranks of its values: O(log values of the group) for each change and each row.
-Ranks are computed in each step and not stored: the median is a value.
+Ranks are computed in each step and not stored: the result is a value, or lies between two.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from presage.arrays.order_keys import float_keys, floats_of
 from presage.operators.windows.kernel.script import Script
 
 
-def script_middle(script: Script, values: Floats, valid: Bools | None) -> tuple[Floats, Floats, Bools]:
-    """The two middle values (the same one twice for an odd number) and whether there is any."""
+def script_quantile(
+    script: Script, values: Floats, valid: Bools | None, share: float
+) -> tuple[Floats, Floats, Floats, Bools]:
+    """The two values (the same one twice if the share is just there), the weight of the greater one, and whether there
+    is any."""
     keys = float_keys(values)
     elements = np.arange(values.size) if valid is None else np.flatnonzero(valid)
     by_rank = elements[np.lexsort((keys[elements], script.group[elements]))]
@@ -22,11 +25,11 @@ def script_middle(script: Script, values: Floats, valid: Bools | None) -> tuple[
     np.cumsum(np.bincount(script.group[elements], minlength=script.groups), out=bounds[1:])
     rank = np.full(values.size, -1, np.int64)
     rank[by_rank] = np.arange(by_rank.size) - bounds[script.group[by_rank]]
-    low, high = _middle_ranks(script, rank, bounds)
+    low, high, weight = _ranks_around(script, rank, bounds, share)
     present = low >= 0
     # Back from the keys: equal values then have equal bits, in whichever order they were ranked.
     ranked = np.append(floats_of(keys[by_rank]), 0.0)
-    return ranked[low], ranked[high], present
+    return ranked[low], ranked[high], weight, present
 
 
 @inlined
@@ -45,12 +48,13 @@ def _nth(tree: Ints, at: int, size: int, n: int) -> int:
 
 
 @compiled
-def _middle_ranks(script: Script, rank: Ints, bounds: Ints) -> tuple[Ints, Ints]:
+def _ranks_around(script: Script, rank: Ints, bounds: Ints, share: float) -> tuple[Ints, Ints, Floats]:
     ops, group, emit_at, emit_group = script.ops, script.group, script.emit_at, script.emit_group
     tree = np.zeros(bounds[-1], np.int64)
     live = np.zeros(bounds.size - 1, np.int64)
     low = np.full(emit_at.size, -1, np.int64)
     high = np.full(emit_at.size, -1, np.int64)
+    weight = np.zeros(emit_at.size, np.float64)
     o = 0
     for r in range(emit_at.size):
         while o < emit_at[r]:
@@ -71,6 +75,9 @@ def _middle_ranks(script: Script, rank: Ints, bounds: Ints) -> tuple[Ints, Ints]
         g = emit_group[r]
         if live[g] > 0:
             size = bounds[g + 1] - bounds[g]
-            low[r] = bounds[g] + _nth(tree, bounds[g], size, (live[g] + 1) // 2)
-            high[r] = bounds[g] + _nth(tree, bounds[g], size, live[g] // 2 + 1)
-    return low, high
+            place = (live[g] - 1) * share
+            below = int(place)
+            weight[r] = place - below
+            low[r] = bounds[g] + _nth(tree, bounds[g], size, below + 1)
+            high[r] = low[r] if weight[r] == 0.0 else bounds[g] + _nth(tree, bounds[g], size, below + 2)
+    return low, high, weight

@@ -1,0 +1,46 @@
+"""corr: Pearson's correlation of two numbers, over the rows in which neither is null."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from presage.functions.aggregates.aggregate import AggregateFunction, register_aggregate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from presage.arrays.aggregate_engine import AggregateColumn, AggregateEngine
+    from presage.arrays.columns import Values
+
+
+class Corr(AggregateFunction):
+    name = "corr"
+    says = (
+        "`corr(x, y)`: Pearson's correlation, a DOUBLE, without the rows in which one is null; null below two rows, "
+        "and where one of both is equal in all rows"
+    )
+    numeric = True
+    values = 2
+    is_native = False
+
+    def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
+        import numpy as np
+
+        from presage.arrays.columns import Values, with_nulls
+
+        x, y = map(Values, values.array.flatten())
+        there = [each.valid for each in (x, y) if each.valid is not None]
+        valid = np.logical_and.reduce(there) if there else np.ones(len(values.array), np.bool_)
+        count, _, _, xx, yy, xy = engine.moments(name, x.floats, y.floats, valid).T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            # By the roots one after the other: the product of both may leave the range of doubles.
+            found = np.clip(xy / np.sqrt(xx) / np.sqrt(yy), -1.0, 1.0)
+        return with_nulls(found, (count > 1) & (xx != 0.0) & (yy != 0.0))
+
+    def catalyst(self, call: Any, value: Any, place: Any) -> Any:
+        from presage.functions.catalyst.sorted_doubles import correlation, sorted_pairs
+
+        return correlation(sorted_pairs(value))
+
+
+register_aggregate(Corr())
