@@ -92,7 +92,7 @@ bench: setup ## speed, as ratios to Spark's own operators; not the hour of bench
 bench-peers: setup ## patterns against Flink SQL and Esper, which it installs beside itself (1 GB, ten minutes); TICKS=200000 for a try
 	@$(WITH_JAVA) cd benchmarks; $(abspath $(PYTHON)) -m peers $(TICKS)
 
-wheel: setup ## dist/*.whl for this Python and platform, with compiled kernels; tries it in an environment of its own
+wheel: $(INSTALLED) java ## dist/*.whl for this Python and platform, with compiled kernels; tries it in an environment of its own
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
 	@$(PYTHON) scripts/wheel.py
 	@$(WITH_JAVA) $(PYTHON) scripts/try_wheel.py

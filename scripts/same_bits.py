@@ -28,7 +28,7 @@ TESTS = (
 )
 
 SEED = os.environ.get("SEED", "1")
-EXAMPLES = os.environ.get("EXAMPLES", "10")
+EXAMPLES = os.environ.get("EXAMPLES", "20")
 
 Calls = dict[tuple[str, str], set[str]]  # loop, arguments: what it gave
 

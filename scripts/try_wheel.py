@@ -1,6 +1,7 @@
 """Installs the wheel of dist/ into an environment of its own and asks a query there: no kernel may be compiled.
 
-The second process takes the kernels from the wheel, too: nothing is written into the user's folder.
+Spark's workers send no events of compilation; what they compile would be written into the user's folder. Then all
+kernels of the wheel are run in one process.
 """
 
 from __future__ import annotations
