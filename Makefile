@@ -16,8 +16,7 @@ quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
 # For recipes that start Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
 
-.PHONY: help setup java demo test cluster integration browser soak check format bench bench-peers docs clean
-.PHONY: release
+.PHONY: help setup java demo test cluster integration browser soak check format bench bench-peers wheel kernels docs release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -33,17 +32,13 @@ $(INSTALLED): pyproject.toml constraints.txt scripts/venv.sh
 java: $(INSTALLED)
 	@scripts/java.sh $(PYTHON) >/dev/null
 
-$(WARM): $(INSTALLED) $(shell find src/presage/operators -path "*/kernel/*.py")
+$(WARM): $(INSTALLED) $(shell find src/presage/operators src/presage/arrays -path "*/kernel/*.py" -o -path "*/arrays/*.py")
 	@echo "compiling the kernels"
-	@$(PYTHON) -m presage.operators.windows.kernel.warm
-	@$(PYTHON) -m presage.operators.epl.kernel.warm
-	@$(PYTHON) -m presage.operators.match.kernel.warm
-	@$(PYTHON) -m presage.operators.sequence.kernel.warm
-	@$(PYTHON) -m presage.operators.prediction.kernel.warm
-	@$(PYTHON) -m presage.operators.recall.kernel.warm
+	@$(PYTHON) -m presage.compile_kernels
 	@touch $@
 
-demo: setup ## a smart building and a campus: events, queries, results
+# Compiles only the kernels that it uses.
+demo: $(INSTALLED) java ## a smart building and a campus: events, queries, results
 	@$(WITH_JAVA) $(BIN)/presage demo building
 	@$(WITH_JAVA) $(BIN)/presage demo campus
 
@@ -96,6 +91,14 @@ bench: setup ## speed, as ratios to Spark's own operators; not the hour of bench
 
 bench-peers: setup ## patterns against Flink SQL and Esper, which it installs beside itself (1 GB, ten minutes); TICKS=200000 for a try
 	@$(WITH_JAVA) cd benchmarks; $(abspath $(PYTHON)) -m peers $(TICKS)
+
+wheel: $(INSTALLED) java ## dist/*.whl for this Python and platform, with compiled kernels; tries it in an environment of its own
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
+	@$(PYTHON) scripts/wheel.py
+	@$(WITH_JAVA) $(PYTHON) scripts/try_wheel.py
+
+kernels: setup ## every kernel on random inputs, compiled for this processor and for any: the same bits (minutes)
+	@$(PYTHON) scripts/same_bits.py
 
 docs: $(INSTALLED) ## the documentation as pages in site/
 	@# Not with --quiet: that would hide the warnings from --strict, too.

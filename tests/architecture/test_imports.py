@@ -21,7 +21,6 @@ KERNEL_LIBRARIES = {"numpy", "numba", "llvmlite", "pyarrow"} | sys.stdlib_module
 KERNEL_MODULES = {
     "presage.model.operator_state",
     "presage.model.calendar",
-    "presage.model.numba_cache",
     "presage.errors",
 }
 # Tables whose entries import data libraries on demand.

@@ -54,11 +54,10 @@ def test_compiled_kernels_are_kept_once_for_all_executors_and_the_driver(spark: 
     def kept(_: int) -> tuple[str, int]:
         import os
 
-        import presage.arrays.codes as codes
-        from presage.model.numba_cache import KernelLocator
+        from presage.arrays.kernel_folders import user_folder
 
-        folder = KernelLocator(codes.first_of.__wrapped__).get_cache_path()
-        return folder, os.stat(os.path.dirname(folder)).st_mode & 0o777
+        folder = user_folder().path
+        return str(folder), os.stat(folder).st_mode & 0o777
 
     (here,) = {kept(0)}
     assert set(run_on_executors(spark, kept, [0, 1, 2, 3])) == {here}

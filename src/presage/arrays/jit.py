@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from presage.arrays.kernel_cache import KernelCache
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -27,8 +29,7 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     Arrow has read-only views, NumPy writable arrays. Numba would compile each mixture of the two, so every array is
     passed as a read-only, contiguous view: there is one signature.
     """
-    dispatcher = njit(cache=True, nogil=True)(function)
-    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
+    dispatcher = _loop(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -40,15 +41,13 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 def compiled_in_place(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop that writes to its array arguments, which must all be writable and contiguous."""
-    dispatcher = njit(cache=True, nogil=True)(function)
-    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
+    dispatcher = _loop(function)
     return cast("Callable[P, R]", dispatcher)
 
 
 def compiled_into(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop that writes to its first argument, a contiguous array, and only reads the others."""
-    dispatcher: Any = njit(cache=True, nogil=True)(function)
-    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = dispatcher
+    dispatcher = _loop(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -68,6 +67,14 @@ def inlined_always(function: Callable[P, R]) -> Callable[P, R]:
     """As `inlined`, for functions that cost less than their call, which passes seven numbers for each array. Measure
     it: some loops are no longer vectorized after inlining."""
     return cast("Callable[P, R]", njit(nogil=True, forceinline=True)(function))
+
+
+def _loop(function: Callable[..., Any]) -> Any:
+    loop: Any = njit(nogil=True)(function)
+    if hasattr(loop, "enable_caching"):  # not with NUMBA_DISABLE_JIT
+        loop._cache = KernelCache(function)
+    LOOPS[f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] = loop
+    return loop
 
 
 def _read_only(argument: Any) -> Any:
