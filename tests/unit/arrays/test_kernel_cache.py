@@ -161,10 +161,10 @@ def test_a_full_disk_leaves_nothing_half_written(own: Path, monkeypatch: pytest.
 
 PROGRAM = """
 import os, numba, numpy as np
-from presage.arrays.alignment import kept_in_order
+from presage.arrays.codes import kept_in_order
 from presage.arrays.jit import LOOPS
 kept_in_order(np.arange(3), np.arange(2))
-stats = LOOPS["alignment.kept_in_order"].stats
+stats = LOOPS["codes.kept_in_order"].stats
 settings = [name for name in os.environ if name.startswith("NUMBA_")]
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), settings, repr(numba.config.CACHE_DIR))
 """
