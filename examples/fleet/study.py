@@ -24,7 +24,7 @@ from experiments import (
     POLICIES,
     WINDOWS,
     Accuracy,
-    Kept,
+    Buffered,
     accuracy,
     messages,
     policies,
@@ -37,7 +37,7 @@ from simulator import BUSY, Scenario
 COLOURS = {"unlimited": "#666666", "min-c": "#1f77b4", "oldest": "#2e7d32", "random": "#c2410c", "if-full": "#7b3fa0"}
 BY_PREDICTOR = {"linear": "#1f77b4", "Holt": "#2e7d32", "Kalman": "#c2410c", "none": "#666666"}
 DELAY = 2.0
-Cases = dict[tuple[str, int, int], Kept]
+Cases = dict[tuple[str, int, int], Buffered]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

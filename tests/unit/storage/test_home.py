@@ -219,7 +219,7 @@ def test_temporary_homes_of_killed_processes_go_at_the_next_start(
 def test_an_address_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.chdir(tmp_path)
     for path in (address, Path(address)):
-        with pytest.raises(PresageError, match="address") as refused:
+        with pytest.raises(PresageError, match="URL") as refused:
             Log.open(path)
         assert refused.value.code == "NOT_LOCAL"
     assert not list(tmp_path.iterdir())

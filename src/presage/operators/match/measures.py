@@ -56,7 +56,8 @@ class Measures:
 
 def fold_of(folded: Folded, variables: Variables, prepared: Prepared, programs: list[e.Expr]) -> Fold:
     """The specification of an aggregate, with its arguments as columns or as a program."""
-    shown = show_arguments(folded.args[0], folded.constants) if folded.args and not _labelled(folded.args[0]) else ""
+    named = folded.args and (folded.constants or not _labelled(folded.args[0]))
+    shown = show_arguments(folded.args[0], folded.constants) if named else ""
     if any(isinstance(x, At) for arg in folded.args for x in arg.walk()):
         return _mixed(folded, prepared, programs, shown)
     labels = folded.labels if folded.labels is not None else tuple(range(len(variables.names)))

@@ -82,7 +82,8 @@ class Fold:
     places: tuple[Place, ...] = ()
     bank: int = 0
     shown: str = ""
-    constants: tuple[object, ...] = ()  # arguments after the others, equal for all rows
+    # Arguments after the others, equal for all rows. `shown` has them, and checkpoints keep a hash of the other fields.
+    constants: tuple[object, ...] = field(default=(), repr=False)
 
     @property
     def column(self) -> str:
