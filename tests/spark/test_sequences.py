@@ -116,7 +116,7 @@ def test_what_cannot_be_planned_says_how_it_was_found(home: Engine) -> None:
         (row["probability"], row["probability"]) for row in rows
     ]
     shown = home.query(text).explain()
-    assert "class: unsafe: the condition x <> y speaks of x, y, which no single subgoal has together" in shown
+    assert "class: unsafe: the condition x <> y uses x, y, which no single subgoal has together" in shown
 
 
 def test_a_safe_sequence_that_would_stand_for_ever_is_refused(home: Engine) -> None:

@@ -111,7 +111,7 @@ def test_the_campus_in_the_console_ends_with_a_summary_when_it_is_interrupted(tm
         lines: list[str] = []
         for line in serving.process.stdout:
             lines.append(line)
-            if "statements stand" in line:
+            if "statements are deployed" in line:
                 break
         assert any(f"http://127.0.0.1:{serving.port}/?token=" in line for line in lines)
         serving.process.send_signal(signal.SIGINT)
