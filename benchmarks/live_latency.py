@@ -26,7 +26,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from presage import Engine
 
-LIMIT = 4.0
+LIMIT = 1.0
 PATIENCE = 60.0  # seconds
 SYMBOLS = 10
 BEGIN = 1_700_000_000_000_000

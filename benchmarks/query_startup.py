@@ -15,7 +15,7 @@ from pathlib import Path
 
 from interleaved import ROUNDS, minima, report
 
-MOST = 1.5
+MOST = 0.15
 BARE = """
 import sys
 from pyspark.sql import SparkSession
