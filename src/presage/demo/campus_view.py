@@ -125,7 +125,7 @@ class CampusView:
         ):
             say(Text.assemble((f"# {what}\n", "dim"), (command, "cyan")), soft_wrap=True)
         say()
-        say(Text(f"The demonstration took {course.seconds:.0f} s, the start of Spark included.", style="dim"))
+        say(Text(f"The demonstration took {course.seconds:.0f} s.", style="dim"))
 
     def _table(self) -> Table:
         assert self._engine is not None

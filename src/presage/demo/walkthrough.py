@@ -131,7 +131,7 @@ def _point_on(console: Console, shown: Example, streams: list[str], folder: Path
         # Not wrapped: a command is there to be copied.
         console.print(Text(command, style="cyan"), soft_wrap=True)
     console.print()
-    console.print(Text(f"The demonstration took {spent:.0f} s, the start of Spark included.", style="dim"))
+    console.print(Text(f"The demonstration took {spent:.0f} s.", style="dim"))
 
 
 def _preparations(shown: Example, folder: Path) -> list[str]:
