@@ -141,7 +141,7 @@ def test_the_editor_tells_what_a_path_selects_before_it_stands(informed: Served,
     assert too_faint(page) == []
     page.fill("textarea", "SELECT rate FROM Air")
     page.get_by_role("button", name="What it selects").click()
-    page.wait_for_selector("text=It has no PATH")
+    page.wait_for_selector("text=The query has no PATH")
 
 
 def test_an_alert_has_its_revisions_similar_ones_and_buttons(furnished: Served, page: Page, colours: str) -> None:
