@@ -99,6 +99,8 @@ class Engine:
         self._parts = Assembly(SessionHandle(spark, settings), home, options)
         self._log, self._workspace = self._parts.log, self._parts.workspace
         self._deployments, self._bounded = self._parts.deployments, self._parts.bounded
+        # By these names checks against peers step queries by themselves.
+        self._tables, self._history = self._parts.tables.now, self._bounded.history
         if live:
             self._parts.start()
 
