@@ -213,7 +213,7 @@ def probability(span: Span, mark: Token, threshold: Token) -> Clause:
 
 
 def approximate(span: Span, *parts: Clause) -> Clause:
-    # The defaults of the language (docs/language/probability.md).
+    # The defaults of the language (docs/capabilities/probability.md).
     given = {"error": 0.05, "confidence": 0.95} | collect_clauses(parts)
     return Clause("APPROXIMATE", "approximate", s.ApproximateClause(**given, span=span), span)
 
