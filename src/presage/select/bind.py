@@ -29,7 +29,7 @@ from presage.operators.windows.nodes import (
     Output,
     WindowJoin,
 )
-from presage.operators.windows.window_types import FIRST
+from presage.operators.windows.window_types import FIRST, SESSION, START
 from presage.plan.expr import AggregateCall, Arithmetic, ColumnRef, Constant, Expr, FunctionCall, conjunction
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationJoin, RelationScan, Stamp
 from presage.plan.query import BoundQuery
@@ -137,7 +137,7 @@ def _bind_events(
     problems.raise_any()
     bound = [replace(i, node=without_shown_time(i.node)) for i in items if i is not None]
     _refuse_same_alias(query.items, bound)
-    _refuse_aligned(query.items, bound, "with RECALL")
+    _refuse_bounds(query.items, bound, "with RECALL")
     streams = [number for number, i in enumerate(bound) if not i.is_relation]
     if len(streams) > 1 and query.items[streams[0]].recalls:
         bound[streams[0]] = replace(bound[streams[0]], node=momentary(bound[streams[0]].node))
@@ -151,7 +151,7 @@ def _bind_events(
     return bound, scopes, _SelectBinder(plain, scope, bound, problems).source(on)
 
 
-# Columns of the rows of an aligned window.
+# Columns of the rows of a window with bounds.
 BOUNDS = ("window_start", "window_end")
 
 
@@ -212,8 +212,8 @@ class _SelectBinder:
         return ExpressionBinder(self._with_bounds()).condition(written, "HAVING")
 
     def _with_bounds(self) -> Scope:
-        """The names, with those of the bounds of an aligned window."""
-        if not any(item.window.type.aligned for item in self.items):
+        """The names, with those of the bounds of the window."""
+        if not any(item.window.type.has_bounds for item in self.items):
             return self.scope
         hidden = tuple((name, TIMESTAMP) for name in BOUNDS)
         return Scope([replace(i, hidden=(*i.hidden, *hidden)) for i in self.scope.items], self.scope.catalog)
@@ -221,11 +221,14 @@ class _SelectBinder:
     def _bound(self, expr: Expr) -> Expr:
         """A bound of the window that a row is of: it closes at the row's time."""
         item = self.items[0]
-        if not item.window.type.aligned or not isinstance(expr, ColumnRef) or expr.name in item.node.column_names():
+        if not item.window.type.has_bounds or not isinstance(expr, ColumnRef) or expr.name in item.node.column_names():
             return expr
         start = expr.name == item.scopes[0].plan_name(BOUNDS[0])
-        end = ColumnRef(LONG, TIME)
-        time = Arithmetic(LONG, "-", end, Constant(LONG, item.window.size)) if start else end
+        time: Expr = ColumnRef(LONG, TIME)
+        if start and item.window.type.retention == SESSION:
+            time = ColumnRef(LONG, START)
+        elif start:
+            time = Arithmetic(LONG, "-", time, Constant(LONG, item.window.size))
         return FunctionCall(TIMESTAMP, "timestamp_micros", (time,), span=expr.span)
 
     def _check_streams(self) -> None:
@@ -239,7 +242,7 @@ class _SelectBinder:
         streams = [i for i in self.items if not i.is_relation]
         condition = conjunction(on)
         if len(self.items) > 1:
-            _refuse_aligned(self.query.items, self.items, "in a join")
+            _refuse_bounds(self.query.items, self.items, "in a join")
         if len(self.items) == 1:
             return self.items[0].node
         if len(streams) == 1 and not self._needs_aggregate(joined=False):
@@ -284,7 +287,7 @@ class _SelectBinder:
         row_per = "group" if group_by else "event"
         if batch and calls and not group_by and not (seen_above - set(by_call.values())):
             row_per = "batch"
-        elif calls and not group_by and self.items[0].window.type.aligned:
+        elif calls and not group_by and self.items[0].window.type.has_bounds:
             row_per = "window"
         aggregate = Aggregate(
             node,
@@ -323,9 +326,9 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[Item]) -> None
             seen.append(scope.alias)
 
 
-def _refuse_aligned(written: tuple[s.FromItem, ...], bound: list[Item], where: str) -> None:
+def _refuse_bounds(written: tuple[s.FromItem, ...], bound: list[Item], where: str) -> None:
     for item, found in zip(written, bound, strict=True):
-        if found.window.type.aligned:
+        if found.window.type.has_bounds:
             name = f"#{found.window.kind}"
             fix = f"INSERT INTO a stream the rows of {name}, and read that"
             raise error("UNSUPPORTED", item.windows[-1].span, what=name, where=where, fix=fix)

@@ -9,7 +9,7 @@ from presage.model.time import format_duration
 from presage.operators.windows import nodes
 from presage.operators.windows.compile import JoinSourceStage, compile_join, peel_window
 from presage.operators.windows.nodes import Aggregate, Distinct, Output, WindowDef, Windowed, WindowJoin, source_of
-from presage.operators.windows.window_types import FOREVER, TIME_BATCH
+from presage.operators.windows.window_types import FOREVER
 from presage.plan.display import show
 from presage.plan.explain import Report
 from presage.plan.expr import Expr
@@ -45,7 +45,7 @@ def describe_aggregate(node: Aggregate) -> Report:
 
 
 def _why_one(window: WindowDef) -> str:
-    if window.type.retention == TIME_BATCH:
+    if window.type.closes_by_timer:
         return f"{window.spelling()} closes all batches at one moment"
     shared = "holds events of several groups" if window.group or window.by else "is one window for all groups"
     return f"{window.spelling()} {shared}"

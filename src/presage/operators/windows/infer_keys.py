@@ -18,7 +18,6 @@ from itertools import combinations
 
 from presage.analyze.scope import plan_name
 from presage.operators.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed, WindowJoin, source_of
-from presage.operators.windows.window_types import TIME_BATCH
 from presage.plan.expr import ColumnRef, Comparison, Expr, conjuncts
 from presage.plan.nodes import Filter, Merge, Node, RelationScan, Scan
 
@@ -38,7 +37,7 @@ def spreads_by(window: WindowDef) -> tuple[Expr, ...] | None:
     """The expressions by which a window may be partitioned without changing it; None if any will do."""
     if window.type.time_only:
         return None
-    return () if window.type.retention == TIME_BATCH else window.type.key(window.group, window.by)
+    return () if window.type.closes_by_timer else window.type.key(window.group, window.by)
 
 
 def _aggregate_key(node: Aggregate) -> tuple[Expr, ...]:

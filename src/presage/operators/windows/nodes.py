@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from presage.model.time import format_duration
-from presage.operators.windows.window_types import FOREVER, NoWindow, Time, WindowType, window_type
+from presage.model.types import LONG
+from presage.operators.windows.window_types import FOREVER, SESSION, START, NoWindow, Time, WindowType, window_type
 from presage.plan.display import show
 from presage.plan.expr import AggregateCall, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, Trait
@@ -16,7 +17,8 @@ from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, Trait
 class WindowDef:
     """A bound window: `size` in microseconds or events; `by` are its keys, `group` those of groupwin.
 
-    `sized_by` replaces `size` where statements of different sizes share an execution. `offset`: of aligned windows.
+    `sized_by` replaces `size` where statements of different sizes share an execution. `offset`: of #tumble; `slide`: of
+    #hop.
     """
 
     kind: str
@@ -25,6 +27,7 @@ class WindowDef:
     group: tuple[Expr, ...] = ()
     sized_by: Expr | None = None
     offset: int = 0
+    slide: int = 0
 
     @property
     def is_batch(self) -> bool:
@@ -37,22 +40,32 @@ class WindowDef:
     def spelling(self) -> str:
         if self == MOMENT:
             return "of its own moment"
-        arguments = self.type.arguments(self.size, ", ".join(map(show, self.by)))
-        arguments += f", {format_duration(self.offset)}" if self.offset else ""
+        keys = ", ".join(map(show, self.by))
+        further = [format_duration(each) for each in (self.offset, self.slide) if each]
+        further += [keys] if keys and self.type.is_sized else []
+        arguments = ", ".join([self.type.arguments(self.size, keys), *further])
         own = f"#{self.kind}({arguments})" if arguments else f"#{self.kind}"
         return (f"#groupwin({', '.join(map(show, self.group))})" if self.group else "") + own
 
 
+SESSION_START = Field(START, LONG)
 # The window of an event with RECALL that has none of its own: it is joined with events of its time, and no later ones.
 MOMENT = WindowDef(Time.name, 1)
 
 
 @dataclass(frozen=True)
 class Windowed(Node):
-    """Events under a window. The columns are the input's."""
+    """Events under a window. The columns are the input's; sessions add their start."""
 
     input: Node
     window: WindowDef
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return (*self.input.columns, *([SESSION_START] if self.window.type.retention == SESSION else []))
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return super().needs(wanted) - {START}
 
     @property
     def traits(self) -> Trait:

@@ -26,7 +26,7 @@ from presage.operators.windows.kernel.distinct import DistinctKernel
 from presage.operators.windows.kernel.join import JoinKernel, JoinSource, Link
 from presage.operators.windows.kernel.output import OutputKernel
 from presage.operators.windows.nodes import Aggregate, Distinct, Output, Windowed, WindowJoin, source_of
-from presage.operators.windows.window_types import TIME_BATCH
+from presage.operators.windows.window_types import START
 from presage.plan.expr import Constant
 from presage.plan.nodes import Field, Filter, Named, Node, order_columns
 
@@ -48,7 +48,8 @@ def aggregate_stage(node: Aggregate) -> Stage:
     prepared = [n for n in tables.prepared if n.name != spec.PASS] + ([Named(ANY, _ALWAYS)] if anything else [])
     masks = tuple(n for n in tables.prepared if n.name == spec.PASS)
     made = (*([Field(ANY, t.BOOLEAN)] if anything else []), *tables.outputs)
-    below = StageInput(tables.input, tuple(prepared), carried(*tables.carry), masks)
+    from_events = carried(*(name for name in tables.carry if name != START))
+    below = StageInput(tables.input, tuple(prepared), from_events, masks)
     if join is not None:
         return _join_aggregate(node, join, tables, below, carry, made)
     order = tables.input.order
@@ -201,7 +202,7 @@ def output_stage(node: Output) -> Stage:
 
 def _closes(node: Node) -> bool:
     """Whether a timer closes the batches of a window."""
-    return isinstance(node, Windowed) and node.window.type.retention == TIME_BATCH
+    return isinstance(node, Windowed) and node.window.type.closes_by_timer
 
 
 OPERATOR = Operator(
