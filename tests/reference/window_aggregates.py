@@ -223,10 +223,10 @@ def batches_of(window: Window, part: list[Event], order: tuple[str, ...], clock:
             spans.setdefault(e[TIME] + window.size - (e[TIME] - window.offset) % window.size, []).append(e)
         return [((end, TIMER, *(0 for _ in order)), inside) for end, inside in spans.items()]
     if window.kind == "hop":
-        starts = range(-window.size - window.slide, part[-1][TIME] + window.slide)
-        hops = [s for s in starts if s % window.slide == 0]
-        held = [(s + window.size, [e for e in part if s <= e[TIME] < s + window.size]) for s in hops]
-        return [((end, TIMER, *(0 for _ in order)), inside) for end, inside in held if inside]
+        size, slide = window.size, window.slide
+        starts = {k * slide for e in part for k in range((e[TIME] - size) // slide + 1, e[TIME] // slide + 1)}
+        held = [(start + size, [e for e in part if start <= e[TIME] < start + size]) for start in sorted(starts)]
+        return [((end, TIMER, *(0 for _ in order)), inside) for end, inside in held]
     if window.kind == "session":
         open_: dict[Any, list[Event]] = {}
         sessions: list[list[Event]] = []

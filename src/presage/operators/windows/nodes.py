@@ -100,7 +100,8 @@ class Windowed(Node):
 
 @dataclass(frozen=True)
 class WindowJoin(Node):
-    """Tuples of one row from each source, while all are in their windows; `condition` covers ON and conjuncts of WHERE
+    """Tuples of one row from each source, while all are in their windows; OUTPUT SNAPSHOT also of one source alone.
+    `condition` covers ON and conjuncts of WHERE
     over several items. `partition`: for each source, the expressions that tie it to the others (see infer_keys)."""
 
     sources: tuple[Node, ...]
@@ -135,12 +136,14 @@ class WindowJoin(Node):
         return replace(self, condition=conjunction([*conjuncts(self.condition), condition]))
 
     def label(self) -> str:
-        return f"Join{' on ' + show(self.condition) if self.condition is not None else ''}"
+        name = "Join" if len(self.sources) > 1 else "Held"
+        return f"{name}{' on ' + show(self.condition) if self.condition is not None else ''}"
 
 
 @dataclass(frozen=True)
 class Aggregate(Node):
     """Aggregates over the events in the window, one row per arriving event, group, batch or window (`row_per`).
+    `at_end`: over what a join holds at the end of input, one row per tuple, group or, as `batch`, for all.
 
     `carry` are columns of the input that a row takes from its event (the last event of the group). `partition` are the
     expressions by which the node can be partitioned (see infer_keys).
@@ -152,6 +155,7 @@ class Aggregate(Node):
     carry: tuple[str, ...]
     row_per: str  # event group batch window
     partition: tuple[Expr, ...] = ()
+    at_end: bool = False
 
     def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
         # The partition key is a part of the grouping key, and must stay one.
@@ -192,7 +196,7 @@ class Aggregate(Node):
     def label(self) -> str:
         made = ", ".join(f"{show(a.expr)} AS {a.name}" for a in self.aggregates)
         by = f" by [{', '.join(show(g.expr) for g in self.group_by)}]" if self.group_by else ""
-        return f"Aggregate [{made}]{by}, a row per {self.row_per}"
+        return f"Aggregate [{made}]{by}, a row per {self.row_per}{' at the end of input' if self.at_end else ''}"
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,8 @@ class Distinct(Node):
 
 @dataclass(frozen=True)
 class Output(Node):
-    """OUTPUT (ALL | LAST | FIRST) EVERY d; LAST and FIRST per group of `by`. Yields `keep` only."""
+    """OUTPUT (ALL | LAST | FIRST) EVERY d; LAST and FIRST per group of `by`. Yields `keep` only. OUTPUT LAST at the end
+    of input has 0 as `every`."""
 
     input: Node
     mode: str
@@ -234,7 +239,11 @@ class Output(Node):
 
     def label(self) -> str:
         by = f" by [{', '.join(self.by)}]" if self.by else ""
-        return f"Output {self.mode} every {format_duration(self.every)}{by}"
+        return f"Output {self.mode} {self.when}{by}"
+
+    @property
+    def when(self) -> str:
+        return f"every {format_duration(self.every)}" if self.every else "at the end of input"
 
     @property
     def depth(self) -> int:

@@ -13,6 +13,7 @@ from presage.operators.windows.kernel.changelog import ChangelogAggregateKernel
 from presage.operators.windows.kernel.distinct import DistinctKernel
 from presage.operators.windows.kernel.join import JoinKernel, JoinSource, Link
 from presage.operators.windows.kernel.output import OutputKernel
+from presage.operators.windows.kernel.snapshot import SnapshotKernel
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, SEQ, SOURCE, TIME, Aggregate, Window
 from presage.operators.windows.window_types import KEYS, window_types
 
@@ -42,6 +43,8 @@ def warm() -> None:
     changes = changes.append_column(ORDINAL, pa.array([0, 0, 0, 0]))
     joined = ChangelogAggregateKernel(("s",), True, calls, (), (), (SEQ,))
     joined.step(joined.initial(), changes, 9)
+    held = SnapshotKernel(("s",), True, calls, (), (), (SEQ,))
+    held.step(held.initial(), changes, 9, end=True)
     marks = marks_of([events.column("s")], events.num_rows)  # used by large states only
     rows_with(marks, marks)
     kept_in_order(np.arange(2), np.arange(2))  # used by deltas of states
