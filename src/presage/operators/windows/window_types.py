@@ -116,7 +116,7 @@ class Time(WindowType):
 
 class TimeBatch(WindowType):
     name = "time_batch"
-    says = "the events of one span *d* after the other, the first span starting at the first event"
+    says = "the events of one interval of length *d*; the first interval starts at the first event"
     spellings: tuple[str, ...] = ("timebatch",)
     takes, example = DURATION, "5 min"
     retention = TIME_BATCH
@@ -127,9 +127,7 @@ class TimeBatch(WindowType):
 
 class Tumble(TimeBatch):
     name = "tumble"
-    says = (
-        "the events of one span *d* after the other, from the epoch on; `#tumble(d, offset)` starts them so much later"
-    )
+    says = "the events of one interval of length *d*, aligned to the epoch, or to an offset after it"
     spellings = ()
     then = OFFSET
     has_bounds = True
