@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class Avg(AggregateFunction):
     name = "avg"
-    says = "the mean, a DOUBLE"
+    says = "the mean, as a DOUBLE"
     distinct = COUNTS_ONCE
     numeric = True
     is_native = False

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Corr(AggregateFunction):
     name = "corr"
     says = (
-        "`corr(x, y)`: Pearson's correlation, a DOUBLE, without the rows in which one is null; null below two rows, "
-        "and where one of both is equal in all rows"
+        "`corr(x, y)`: Pearson's correlation over the rows in which neither is null, as a DOUBLE; null for fewer than "
+        "two such rows, and if x or y is the same in all of them"
     )
     numeric = True
     values = 2

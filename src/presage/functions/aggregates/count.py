@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class Count(AggregateFunction):
     name = "count"
-    says = "how many rows, or how many values that are not null"
+    says = "`count(*)`: the number of rows; `count(x)`: the number of values that are not null"
     distinct = COUNTS_ONCE
     takes_events = True
     counts_rows = True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class CountIf(AggregateFunction):
     name = "count_if"
-    says = "`count_if(c)`: how many rows there are of which the condition is true"
+    says = "`count_if(c)`: the number of rows for which the condition is true"
     grows = True
     of_nothing = 0
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class First(AggregateFunction):
     name = "first"
-    says = "the value of the oldest event, null too"
+    says = "the value of the oldest event, which may be null"
     takes_events = True
     ordered = True
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class Last(First):
     name = "last"
-    says = "the value of the newest event, null too"
+    says = "the value of the newest event, which may be null"
     newest = True
 
     def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:

@@ -10,7 +10,7 @@ from presage.functions.aggregates.percentile import Percentile
 
 class Median(Percentile):
     name = "median"
-    says = "the value in the middle, a DOUBLE: of two the mean"
+    says = "the middle value, or the mean of the two middle values, as a DOUBLE"
     constants = ()
 
     def share(self, call: Any) -> float:

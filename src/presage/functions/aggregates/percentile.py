@@ -20,8 +20,8 @@ def _is_share(value: object) -> bool:
 class Percentile(AggregateFunction):
     name = "percentile"
     says = (
-        "`percentile(x, p)`: the value at the share *p* of the sorted values, a DOUBLE; between two of them by a "
-        "straight line. *p* is a constant from 0 to 1"
+        "`percentile(x, p)`: the percentile *p*, a constant from 0 to 1, as a DOUBLE; interpolated linearly between "
+        "two values"
     )
     numeric = True
     keeps_values = True

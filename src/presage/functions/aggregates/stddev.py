@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class Stddev(AggregateFunction):
     name = "stddev"
-    says = "the standard deviation of a sample, a DOUBLE; null below two values"
+    says = "the sample standard deviation, as a DOUBLE; null for fewer than two values"
     numeric = True
 
     def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 class Sum(AggregateFunction):
     name = "sum"
-    says = "the values added up; a LONG for integers, else a DOUBLE"
+    says = "the sum; a LONG for integers, else a DOUBLE"
     distinct = COUNTS_ONCE
     numeric = True
     grows = True

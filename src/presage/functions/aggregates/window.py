@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 class Window(AggregateFunction):
     name = "window"
-    says = "the values of all events as an array, nulls too, in order of arrival"
+    says = "an array of the values of all events, nulls included, in order of arrival"
     takes_events = True
     ordered = True
     keeps_values = True

@@ -19,7 +19,7 @@ from presage.functions.scalars.time import TIME
 FAMILIES: dict[str, tuple[Entry, ...]] = {
     "Numbers": NUMBERS,
     "Conditions and NULL": NULLS,
-    "Texts": TEXT,
+    "Strings": TEXT,
     "Time": TIME,
     "Arrays": ARRAYS,
     "Maps": MAPS,
