@@ -138,7 +138,7 @@ class Tumble(TimeBatch):
 
 class Hop(WindowType):
     name = "hop"
-    says = "the events of spans *d* that overlap: `#hop(d, slide)` starts one every *slide*, from the epoch on"
+    says = "the events of intervals of length *d* that overlap: one starts every *slide*, aligned to the epoch"
     takes, example, then = DURATION, "5 min, 1 min", SLIDE
     retention = SPANS
     has_bounds = True
@@ -149,7 +149,7 @@ class Hop(WindowType):
 
 class Session(WindowType):
     name = "session"
-    says = "the events up to a pause of *d*; `#session(d, key, …)` has sessions for each key"
+    says = "the events up to a pause of at least *d*; with keys, sessions of their own for each key"
     takes, example, then = DURATION, "10 min", KEYS
     retention = SESSION
     has_bounds = True
