@@ -159,7 +159,7 @@ def bars(figure: dict[str, Any]) -> str:
     rows, groups = figure["rows"], groups_of(figure["rows"])
     ticks = even_ticks(max(row.get("to", value_of(row)) for row in rows))
     labels = [row.get("text") or label_of(row) for row in rows]
-    x_of, top, parts = row_frame(figure, ticks, False, right=CHARACTER * max(map(len, labels)) * 0.9)
+    x_of, top, parts = row_frame(figure, ticks, False, right=CHARACTER * max(map(len, labels)))
     for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
         y, value = top + ROW * number, value_of(row)
         colour = f"fill-{COLOURS[groups.index(row['group'])]}"
@@ -184,7 +184,7 @@ def ranges(figure: dict[str, Any]) -> str:
     every = [value for values in measured for value in values.values()]
     ticks = log_ticks(min(every), max(every))
     labels = [", ".join(f"{mark} {value:,g}" for mark, value in values.items()) for values in measured]
-    x_of, top, parts = row_frame(figure, ticks, True, right=CHARACTER * max(map(len, labels)) * 0.9)
+    x_of, top, parts = row_frame(figure, ticks, True, right=CHARACTER * max(map(len, labels)))
     for number, (row, values, label) in enumerate(zip(rows, measured, labels, strict=True)):
         middle = top + ROW * (number + 0.5)
         colour = COLOURS[groups.index(row["group"])]
