@@ -98,6 +98,13 @@ class QueryWarning(Diagnostic):
     fault = "warning"
 
 
+class QueryHint(QueryWarning):
+    """A text that means what it says, and of which newcomers often expect something else."""
+
+    word = "hint"
+    fault = "hint"
+
+
 class QuerySyntaxError(PresageError):
     """The text is not in the language."""
 
@@ -338,10 +345,15 @@ CONDITIONS = {code: Condition(kind, *texts) for kind, messages in _MESSAGES.item
 
 
 # Warnings: message and fix, format strings over named parameters.
+_HINTS = frozenset({"ROW_PER_EVENT"})
 WARNINGS: dict[str, tuple[str, str]] = {
     "GUARD_COVERS_LAST": (
         "{guard} applies to {covered} only: {rest}",
         "write {all}, or ({alone}) in brackets if that is what you mean",
+    ),
+    "ROW_PER_EVENT": (
+        "GROUP BY without OUTPUT gives a row for each event, with the values of its group so far",
+        "add OUTPUT LAST for one row per group, the table that SQL gives",
     ),
     "EVENTS_BEFORE_NOW": (
         "statement '{name}' starts now and does not read events that arrived earlier: {counts}",
@@ -366,7 +378,8 @@ def unsupported(span: Span | None, what: str, where: str, fix: str) -> PresageEr
 def warning(code: str, span: Span | None = None, **params: object) -> QueryWarning:
     """The warning for a code of `WARNINGS`."""
     message, fix = WARNINGS[code]
-    return QueryWarning(code, message.format(**params), fix.format(**params), span)
+    kind = QueryHint if code in _HINTS else QueryWarning
+    return kind(code, message.format(**params), fix.format(**params), span)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ DEBUG, INFO, WARNING, ERROR = logging.DEBUG, logging.INFO, logging.WARNING, logg
 VARIABLE, LEVEL_VARIABLE = "PRESAGE_LOG", "PRESAGE_LOG_LEVEL"
 FORMATS = ("json", "text")
 LEVELS = ("debug", "info", "warning", "error")
-# All codes. docs/guide/operations.md has the same list; a test compares them.
+# All codes. docs/guide/monitoring.md has the same list; a test compares them.
 CODES = (
     *("ENGINE_OPENED", "ENGINE_CLOSED", "SPARK_STARTING"),
     *("STATEMENT_DEPLOYED", "STATEMENT_STOPPED", "STATEMENT_FAILED", "STATEMENT_FINISHED", "STATEMENT_REBUILT"),

@@ -75,6 +75,15 @@ WINDOWS = [
     "#groupwin(k)#firstunique(at)",
     "#win:time(2 sec)",
 ]
+# Not in joins.
+BOUNDED = [
+    "#tumble(2 sec)",
+    "#tumble(3 sec, 1 sec)",
+    "#hop(3 sec, 1 sec)",
+    "#hop(2 sec, 3 sec)",
+    "#session(2 sec)",
+    "#session(1 sec, k)",
+]
 
 
 def workspace() -> Workspace:
@@ -290,8 +299,9 @@ def _select(draw: st.DrawFn, streams: dict[str, dict[str, str]], named: bool = F
     if named:
         columns["at"] = "T"
     clauses = [f"SELECT {'DISTINCT ' * (not draw(st.integers(0, 5)))}{', '.join(selected)}", f"FROM {sources}"]
-    if not draw(st.integers(0, 3)):
-        clauses.append(f"WITHIN {_within(draw)}")
+    within = "" if draw(st.integers(0, 3)) else _within(draw)
+    if within:
+        clauses.append(f"WITHIN {within}")
     if not draw(st.integers(0, 3)):
         clauses.append(f"WHERE {plain.condition()}")
     if groups:
@@ -300,6 +310,9 @@ def _select(draw: st.DrawFn, streams: dict[str, dict[str, str]], named: bool = F
         clauses.append(f"HAVING {words.condition() if aggregated else plain.condition()}")
     if not draw(st.integers(0, 4)):
         clauses.append(f"OUTPUT {draw(st.sampled_from(['ALL', 'LAST', 'FIRST']))} EVERY {draw(st.integers(1, 3))} sec")
+    elif within and within[-2] not in ", " and not draw(st.integers(0, 1)):
+        bounds = any(each in sources for each in BOUNDED)
+        clauses.append(f"OUTPUT {draw(st.sampled_from(['LAST'] if bounds else ['LAST', 'SNAPSHOT']))}")
     return Written("\n".join(clauses), columns)
 
 
@@ -315,7 +328,7 @@ def _sources(
         else:
             name = first if first and not i else draw(st.sampled_from(sorted(streams)))
             attributes = streams[name]
-            own = name + _filter(draw, attributes) + _window(draw, attributes)
+            own = name + _filter(draw, attributes) + _window(draw, attributes, count == 1)
         alias = "rst"[i]
         items.append((alias, attributes))
         if i == 0:
@@ -336,11 +349,11 @@ def _filter(draw: st.DrawFn, attributes: dict[str, str]) -> str:
     return f"({name} {test[bare[name]]})"
 
 
-def _window(draw: st.DrawFn, attributes: dict[str, str]) -> str:
-    window = draw(st.sampled_from(WINDOWS))
+def _window(draw: st.DrawFn, attributes: dict[str, str], alone: bool) -> str:
+    window = draw(st.sampled_from([*WINDOWS, *BOUNDED] if alone else WINDOWS))
     # A derived stream of the test's own making may have no `k`.
     other = next((name for name, kind in attributes.items() if kind in SCALARS), "at")
-    return window if "k" in attributes else window.replace("(k)", f"({other})")
+    return window if "k" in attributes else window.replace("(k)", f"({other})").replace(", k)", f", {other})")
 
 
 def _tie(draw: st.DrawFn, items: list[tuple[str, dict[str, str]]]) -> str:

@@ -69,6 +69,11 @@ WINDOWS = [
     "HAVING count(*) > {d}",
     "SELECT sym, sum(x) AS a, window_start AS w FROM Tick(n >= {c})#tumble({e} sec){h} GROUP BY sym",
     "SELECT sym, n, sum(x) AS a, window_end AS w FROM Tick(n >= {c})#tumble({e} sec, 1 sec){h}",
+    "SELECT sym, sum(x) AS a, max(n) AS b, median(x) AS m, window_start AS w "
+    "FROM Tick(n >= {c})#hop({e} sec, 1 sec){h} GROUP BY sym",
+    "SELECT sym, n, window_end AS w FROM Tick(n >= {c})#hop(3 sec, {e} sec){h}",
+    "SELECT sym, sum(x) AS a, window_start AS w FROM Tick(n >= {c})#session({e} sec){h} GROUP BY sym",
+    "SELECT sym, count(*) AS a, window_start AS w FROM Tick#session({e} sec, sym){h} WHERE n > {c}",
     "SELECT sum(x) AS a FROM Tick(sym = '{s}')#length_batch({e}){h}",
     "SELECT avg(x) AS a, count(*) AS b FROM Tick(n >= {c})#groupwin(sym)#time_batch({e} sec){h}",
     "SELECT sym, n, window(n) AS a FROM Tick#groupwin(sym)#length_batch({e}){h} WHERE n > {c}",
@@ -80,6 +85,10 @@ WINDOWS = [
     "SELECT DISTINCT sum(n) + {d} AS a FROM Tick(n > {c})#length({e}){h}",
     "SELECT sym, sum(x) AS a FROM Tick(n > {c})#time({e} sec){h} GROUP BY sym OUTPUT LAST EVERY 2 sec",
     "SELECT sym, count(*) AS a FROM Tick(n > {c})#time_batch({e} sec){h} GROUP BY sym OUTPUT FIRST EVERY 3 sec",
+    "SELECT sym, sum(x) AS a FROM Tick(n > {c})#time({e} sec) WITHIN [2024-03-01T09:00:00, 2024-03-01T09:00:07) "
+    "GROUP BY sym OUTPUT LAST",
+    "SELECT sym, sum(x) AS a FROM Tick(n > {c})#time({e} sec) WITHIN [2024-03-01T09:00:00, 2024-03-01T09:00:07) "
+    "GROUP BY sym OUTPUT SNAPSHOT",
 ]
 FORMS = [*PATTERNS, *PLAIN, *WINDOWS]
 # In small worlds, too: journals are shortened, files swept, states written as changes, windows

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from presage.operators.windows.kernel.aggregate import AggregateKernel
 from presage.operators.windows.kernel.changelog import ChangelogAggregateKernel
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME
+from presage.operators.windows.window_types import START
 from property.window_worlds import GROUP_BY, SOME_AGGREGATES, VALUES, worlds
 from reference.aggregate_worlds import BATCHES, CARRY, CHANGES, ORDER, SLIDING, check, name
 from reference.window_aggregates import batch_rows, changelog_rows, sliding_rows
@@ -43,6 +44,7 @@ def test_batch_windows_agree_with_their_definition_however_they_are_cut(
     events, steps = world
     for i, event in enumerate(events):
         event[SEQ] = event[SEQ] if order else i
+    carry = (*carry, START) if window.kind == "session" and carry else carry
     kernel = AggregateKernel(window, group_by, bool(group_by), aggregates, carry, order)
     check(
         kernel,

@@ -19,9 +19,8 @@ def worlds(draw: st.DrawFn) -> tuple[OutputKernel, list[dict[str, Any]], pa.Sche
     order = draw(st.sampled_from([(), ("_ord",)]))
     group_by = draw(st.sampled_from([(), ("g",), ("g", "h")]))
     columns = draw(st.sampled_from([("g", "v"), ("v",)]))
-    kernel = OutputKernel(
-        draw(st.sampled_from(["all", "last", "first"])), draw(st.integers(1, 6)), group_by, columns, order
-    )
+    mode = draw(st.sampled_from(["all", "last", "first"]))
+    kernel = OutputKernel(mode, draw(st.integers(0 if mode == "last" else 1, 6)), group_by, columns, order)
     names = [(name, pa.int64()) for name in (TIME, SEQ, *order)]
     schema = pa.schema([*names, ("g", pa.float64()), ("h", pa.string()), ("v", pa.int64())])
     rows = []

@@ -80,6 +80,12 @@ BATCHES = [
     Window("time_batch", 4),
     Window("tumble", 4),
     Window("tumble", 3, offset=2),
+    Window("hop", 6, slide=2),
+    Window("hop", 5, slide=2),
+    Window("hop", 2, slide=5),
+    Window("session", 3),
+    Window("session", 2, by=("k",)),
+    Window("session", 4, by=("g", "b")),
     Window("time_batch", 3, group=("g",)),
     Window("time_batch", 2, group=("k", "b")),
 ]

@@ -21,6 +21,10 @@ def output_rows(
     clock: int,
     end: bool,
 ) -> list[Row]:
+    if not every:  # once, at the end of input
+        last = [r for i, r in enumerate(rows) if cell(r, group_by) not in [cell(e, group_by) for e in rows[i + 1 :]]]
+        place = {TIME: clock, SEQ: ENDED, **dict.fromkeys(order, 0)}
+        return [{**place, ordinal: n, **{c: r[c] for c in columns}} for n, r in enumerate(last)] if end else []
     intervals: dict[int, list[Row]] = {}
     for row in rows:
         intervals.setdefault(row[TIME] // every, []).append(row)

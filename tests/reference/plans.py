@@ -42,7 +42,7 @@ from reference.distinct_rows import deep, distinct_rows
 from reference.expressions import equal
 from reference.expressions import evaluate as value_of
 from reference.output_rate import output_rows
-from reference.window_aggregates import batch_rows, changelog_rows, sliding_rows
+from reference.window_aggregates import apply, batch_rows, by_key, changelog_rows, sliding_rows
 from reference.window_joins import join_windows
 
 Row = dict[str, Any]
@@ -197,7 +197,9 @@ class _Interpreter:
         groups, calls = names_of(node)
         if window.is_batch:
             carry = node.carry or (() if node.row_per == "batch" else (TIME,))
-            made = batch_rows(kernel_window, groups, bool(groups), calls, carry, order, prepared, clock)
+            made = batch_rows(
+                kernel_window, groups, bool(groups) or node.row_per == "window", calls, carry, order, prepared, clock
+            )
             columns = [
                 TIME,
                 SEQ,
@@ -214,10 +216,32 @@ class _Interpreter:
         prepared = [{**c, **self.arguments(node, c)} for c in changes]
         groups, calls = names_of(node)
         order = order_columns(join.depth - 1)
+        if node.at_end:
+            return self.aggregate_held(node, prepared)
         # A row is as early as the first tuple of its group in the step; that tuple's ordinal is its place.
         made = changelog_rows(groups, bool(groups), calls, node.carry, order, ("_id",), prepared)
         columns = [TIME, SEQ, *order, node.order[-1], *node.carry, *(c.output for c in calls)]
         return [dict(zip(columns, row, strict=True)) for row in made]
+
+    def aggregate_held(self, node: Aggregate, changes: list[Row]) -> list[Row]:
+        """OUTPUT SNAPSHOT: what has entered and not left, at the end of input."""
+        groups, calls = names_of(node)
+        held: dict[str, Row] = {}
+        for change in changes:
+            if change[spec.CHANGE] > 0:
+                held[change["_id"]] = change
+            else:
+                del held[change["_id"]]
+        live = list(held.values())
+        parts = by_key(live, groups) if groups or node.row_per == "batch" else [[row] for row in live]
+        clock = self.clock_after(changes)
+        rows = []
+        for number, part in enumerate(parts):
+            members = part if groups or node.row_per == "batch" else live
+            place = {TIME: clock, SEQ: spec.ENDED, **dict.fromkeys(node.order, 0), node.order[-1]: number}
+            values = {call.output: apply(call, members) for call in calls}
+            rows.append({**place, **{name: part[-1][name] for name in node.carry}, **values})
+        return rows
 
     def arguments(self, node: Aggregate, row: Row) -> Row:
         calls = {f"_x{i}": a.expr.arg for i, a in enumerate(node.aggregates) if isinstance(a.expr, AggregateCall)}
@@ -231,7 +255,7 @@ class _Interpreter:
         for row in rows:
             added = {n: self.value(x, row) for n, x in zip((*by, *group), (*window.by, *window.group), strict=True)}
             row.update(added)
-        return spec.Window(window.kind, window.size, by, group)
+        return spec.Window(window.kind, window.size, by, group, "", window.offset, window.slide)
 
     def split(self, rows: list[Row], key: Sequence[Expr]) -> list[list[Row]]:
         parts: dict[Any, list[Row]] = {}

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
+from presage.operators.windows.window_types import START
 
 Event = dict[str, Any]
 Row = tuple[Any, ...]
@@ -221,6 +222,24 @@ def batches_of(window: Window, part: list[Event], order: tuple[str, ...], clock:
         for e in part:
             spans.setdefault(e[TIME] + window.size - (e[TIME] - window.offset) % window.size, []).append(e)
         return [((end, TIMER, *(0 for _ in order)), inside) for end, inside in spans.items()]
+    if window.kind == "hop":
+        size, slide = window.size, window.slide
+        starts = {k * slide for e in part for k in range((e[TIME] - size) // slide + 1, e[TIME] // slide + 1)}
+        held = [(start + size, [e for e in part if start <= e[TIME] < start + size]) for start in sorted(starts)]
+        return [((end, TIMER, *(0 for _ in order)), inside) for end, inside in held]
+    if window.kind == "session":
+        open_: dict[Any, list[Event]] = {}
+        sessions: list[list[Event]] = []
+        for e in part:
+            mine = open_.get(key_of(e, window.by))
+            if mine is None or e[TIME] - mine[-1][TIME] >= window.size:
+                mine = open_[key_of(e, window.by)] = []
+                sessions.append(mine)
+            mine.append(e)
+        return [
+            ((s[-1][TIME] + window.size, TIMER, *(0 for _ in order)), [{**e, START: s[0][TIME]} for e in s])
+            for s in sessions
+        ]
     batches = []
     boundary = part[0][TIME] + window.size
     while boundary <= clock:

@@ -115,5 +115,5 @@ def test_every_code_is_told_somewhere_and_is_on_the_page() -> None:
     assert [code for code in ours.CODES if f'"{code}"' not in text] == []
     used = set(re.findall(r'\btell\(\s*\w+,\s*"([A-Z_]+)"', text))
     assert used - set(ours.CODES) == set()
-    page = (ROOT / "docs" / "guide" / "operations.md").read_text()
+    page = (ROOT / "docs" / "guide" / "monitoring.md").read_text()
     assert [code for code in ours.CODES if f"`{code}`" not in page] == []

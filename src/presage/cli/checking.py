@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 from presage.cli.failures import reported, warn
 from presage.cli.text import name_of, read_text
@@ -18,5 +19,6 @@ def check_file(file: str, as_json: bool = False, debug: bool = False) -> None:
         warnings = warnings_in(script)
         warn(warnings, as_json)
         if not as_json:
-            found = f"no errors, {counted(len(warnings), 'warning')}" if warnings else "no errors"
+            words = Counter(each.word for each in warnings)
+            found = ", ".join(["no errors", *(counted(number, word) for word, number in words.items())])
             sys.stdout.write(f"{name_of(file)}: {counted(len(script.statements), 'statement')}, {found}\n")

@@ -87,7 +87,8 @@ def _query(query: s.Query) -> str:
     if query.having is not None:
         lines.append(f"HAVING {print_expression(query.having)}")
     if query.output is not None:
-        lines.append(f"OUTPUT {query.output.mode.upper()} EVERY {format_duration(query.output.every)}")
+        every = "" if query.output.every is None else f" EVERY {format_duration(query.output.every)}"
+        lines.append(f"OUTPUT {query.output.mode.upper()}{every}")
     if query.probability is not None:
         mark = ">" if query.probability.strict else ">="
         lines.append(f"WITH PROBABILITY {mark} {query.probability.threshold!r}")

@@ -276,10 +276,11 @@ class WithinClause(Node):
 
 @dataclass(frozen=True)
 class OutputClause(Node):
-    """`OUTPUT (ALL | LAST | FIRST) EVERY d`; mode in lower case, ALL by default."""
+    """`OUTPUT (ALL | LAST | FIRST) EVERY d` or, once at the end of input, `OUTPUT (LAST | SNAPSHOT)`: `every` is None.
+    The mode is in lower case, ALL by default."""
 
     mode: str
-    every: int
+    every: int | None
 
 
 @dataclass(frozen=True)

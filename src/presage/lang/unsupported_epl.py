@@ -125,11 +125,13 @@ EPL = (
     form("GROUPING SETS", r"GROUPING\s++SETS\b", fix="write one statement for each set"),
     form("FOR GROUPED_DELIVERY", r"FOR\s++(?:GROUPED|DISCRETE)_DELIVERY\b", near=3),
     form("OUTPUT EVERY n EVENTS", rf"OUTPUT\s++(?:\w++\s++)?EVERY\s++{_NAME}\s++EVENTS\b", fix=_RATE),
-    form("OUTPUT SNAPSHOT", r"OUTPUT\s++SNAPSHOT\b", fix=_RATE),
+    form(
+        "OUTPUT SNAPSHOT EVERY", r"OUTPUT\s++SNAPSHOT\s++EVERY\b", fix=f"OUTPUT SNAPSHOT is once, at the end; {_RATE}"
+    ),
     form("OUTPUT AT", r"OUTPUT\s++(?:(?:ALL|FIRST|LAST)\s++)?AT\b", fix=_RATE),
     form("OUTPUT WHEN", r"OUTPUT\s++(?:(?:ALL|FIRST|LAST)\s++)?WHEN\b", fix=_RATE),
     form("OUTPUT AFTER", r"OUTPUT\s++AFTER\b", fix=_RATE),
-    form("OUTPUT without EVERY", r"OUTPUT\s++(?:ALL|FIRST|LAST)(?=\s*+(?:;|$))", fix=_RATE),
+    form("OUTPUT without EVERY", r"OUTPUT\s++(?:ALL|FIRST)(?=\s*+(?:;|$))", fix=_RATE),
     # -- expressions
     form(
         "a number with a suffix",

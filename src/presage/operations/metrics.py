@@ -1,6 +1,6 @@
 """Metrics of an engine or a home, as Prometheus' text format (0.0.4) and as JSON.
 
-Metrics are plain values in sections; `METRICS` defines their names in Prometheus. The page docs/guide/operations.md has
+Metrics are plain values in sections; `METRICS` defines their names in Prometheus. The page docs/guide/monitoring.md has
 the same table, and a test compares the two.
 """
 

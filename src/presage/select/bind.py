@@ -14,7 +14,7 @@ from presage.analyze.names import event_type_of, refuse_same_name
 from presage.analyze.outputs import bind_outputs
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope, ScopeItem
-from presage.errors import error
+from presage.errors import error, unsupported
 from presage.functions.aggregates import is_aggregate
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
@@ -29,7 +29,7 @@ from presage.operators.windows.nodes import (
     Output,
     WindowJoin,
 )
-from presage.operators.windows.window_types import FIRST
+from presage.operators.windows.window_types import FIRST, SESSION, START
 from presage.plan.expr import AggregateCall, Arithmetic, ColumnRef, Constant, Expr, FunctionCall, conjunction
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Filter, Named, Node, Project, RelationJoin, RelationScan, Stamp
 from presage.plan.query import BoundQuery
@@ -68,6 +68,11 @@ def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
     within = problems.attempt(lambda: bind_within(query.within, context.now))
     time, upper = within or (TimeRange(), None)
     items = [problems.attempt(lambda i=i: bind_item(i, context, time, bind_query)) for i in query.items]  # type: ignore[misc]
+    output = query.output
+    if output is not None and output.every is None and context.live and upper is None:
+        what, where = f"OUTPUT {output.mode.upper()} without EVERY", "in a deployed statement that has no end"
+        fix = "give it an end, WITHIN [, '2030-01-01'), or write OUTPUT LAST EVERY 1 min"
+        problems.errors.append(unsupported(output.span, what, where, fix))
     problems.raise_any()
     bound_items = [i for i in items if i is not None]
     if len(bound_items) > 1:
@@ -137,7 +142,7 @@ def _bind_events(
     problems.raise_any()
     bound = [replace(i, node=without_shown_time(i.node)) for i in items if i is not None]
     _refuse_same_alias(query.items, bound)
-    _refuse_aligned(query.items, bound, "with RECALL")
+    _refuse_bounds(query.items, bound)
     streams = [number for number, i in enumerate(bound) if not i.is_relation]
     if len(streams) > 1 and query.items[streams[0]].recalls:
         bound[streams[0]] = replace(bound[streams[0]], node=momentary(bound[streams[0]].node))
@@ -151,7 +156,7 @@ def _bind_events(
     return bound, scopes, _SelectBinder(plain, scope, bound, problems).source(on)
 
 
-# Columns of the rows of an aligned window.
+# Columns of the rows of a window with bounds.
 BOUNDS = ("window_start", "window_end")
 
 
@@ -161,6 +166,8 @@ class _SelectBinder:
         self.scope = scope
         self.items = items
         self.problems = problems
+        # OUTPUT SNAPSHOT: rows of what the windows hold at the end of input.
+        self.snapshot = query.output is not None and query.output.mode == "snapshot"
 
     def bind(self, upper: int | None) -> BoundQuery:
         query, attempt = self.query, self.problems.attempt
@@ -212,8 +219,8 @@ class _SelectBinder:
         return ExpressionBinder(self._with_bounds()).condition(written, "HAVING")
 
     def _with_bounds(self) -> Scope:
-        """The names, with those of the bounds of an aligned window."""
-        if not any(item.window.type.aligned for item in self.items):
+        """The names, with those of the bounds of the window."""
+        if not any(item.window.type.has_bounds for item in self.items):
             return self.scope
         hidden = tuple((name, TIMESTAMP) for name in BOUNDS)
         return Scope([replace(i, hidden=(*i.hidden, *hidden)) for i in self.scope.items], self.scope.catalog)
@@ -221,11 +228,14 @@ class _SelectBinder:
     def _bound(self, expr: Expr) -> Expr:
         """A bound of the window that a row is of: it closes at the row's time."""
         item = self.items[0]
-        if not item.window.type.aligned or not isinstance(expr, ColumnRef) or expr.name in item.node.column_names():
+        if not item.window.type.has_bounds or not isinstance(expr, ColumnRef) or expr.name in item.node.column_names():
             return expr
         start = expr.name == item.scopes[0].plan_name(BOUNDS[0])
-        end = ColumnRef(LONG, TIME)
-        time = Arithmetic(LONG, "-", end, Constant(LONG, item.window.size)) if start else end
+        time: Expr = ColumnRef(LONG, TIME)
+        if start and item.window.type.retention == SESSION:
+            time = ColumnRef(LONG, START)
+        elif start:
+            time = Arithmetic(LONG, "-", time, Constant(LONG, item.window.size))
         return FunctionCall(TIMESTAMP, "timestamp_micros", (time,), span=expr.span)
 
     def _check_streams(self) -> None:
@@ -238,8 +248,10 @@ class _SelectBinder:
         """FROM: one item, a native join with relations, or a window join."""
         streams = [i for i in self.items if not i.is_relation]
         condition = conjunction(on)
-        if len(self.items) > 1:
-            _refuse_aligned(self.query.items, self.items, "in a join")
+        if len(self.items) > 1 or self.snapshot:
+            _refuse_bounds(self.query.items, self.items, self.snapshot)
+        if self.snapshot:
+            return WindowJoin(tuple(i.node for i in self.items), condition)
         if len(self.items) == 1:
             return self.items[0].node
         if len(streams) == 1 and not self._needs_aggregate(joined=False):
@@ -260,7 +272,7 @@ class _SelectBinder:
     def _aggregate(
         self, node: Node, joined: bool, outputs: list[Named], having: Expr | None, group_by: tuple[Named, ...]
     ) -> tuple[Node, list[Named], Expr | None]:
-        if not self._needs_aggregate(joined):
+        if not self._needs_aggregate(joined) and not self.snapshot:
             return node, outputs, having
         calls: list[AggregateCall] = []
         expressions = [o.expr for o in outputs] + ([having] if having is not None else [])
@@ -282,9 +294,9 @@ class _SelectBinder:
         seen_above = frozenset[str]().union(*(o.expr.columns() for o in outputs), having.columns() if having else ())
         batch = any(i.window.is_batch for i in self.items) and not joined
         row_per = "group" if group_by else "event"
-        if batch and calls and not group_by and not (seen_above - set(by_call.values())):
+        if (batch or self.snapshot) and calls and not group_by and not (seen_above - set(by_call.values())):
             row_per = "batch"
-        elif calls and not group_by and self.items[0].window.type.aligned:
+        elif calls and not group_by and self.items[0].window.type.has_bounds:
             row_per = "window"
         aggregate = Aggregate(
             node,
@@ -292,6 +304,7 @@ class _SelectBinder:
             tuple(Named(name, call) for call, name in by_call.items()),
             carry=() if row_per == "batch" else tuple(c.name for c in node.columns),
             row_per=row_per,
+            at_end=self.snapshot,
         )
         return aggregate, outputs, having
 
@@ -300,16 +313,16 @@ class _SelectBinder:
         query = self.query
         visible = tuple(o.name for o in outputs)
         hidden: tuple[Named, ...] = ()
-        if query.output is not None and query.output.mode != "all":
+        if query.output is not None and query.output.mode in ("last", "first"):
             hidden = group_by
         if brought:
             hidden = (Named(SHOWN_TIME, ColumnRef(LONG, SHOWN_TIME)),)
         node = Project(node, (*outputs, *hidden))
         if query.distinct:
             node = Distinct(node, visible)
-        if query.output is not None:
+        if query.output is not None and not self.snapshot:
             by = tuple(h.name for h in hidden)
-            node = Output(node, query.output.mode, query.output.every, by, visible)
+            node = Output(node, query.output.mode, query.output.every or 0, by, visible)
         return node
 
 
@@ -323,11 +336,14 @@ def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[Item]) -> None
             seen.append(scope.alias)
 
 
-def _refuse_aligned(written: tuple[s.FromItem, ...], bound: list[Item], where: str) -> None:
+def _refuse_bounds(written: tuple[s.FromItem, ...], bound: list[Item], snapshot: bool = False) -> None:
     for item, found in zip(written, bound, strict=True):
-        if found.window.type.aligned:
+        if found.window.type.has_bounds:
             name = f"#{found.window.kind}"
             fix = f"INSERT INTO a stream the rows of {name}, and read that"
+            fix = f"OUTPUT LAST gives the last row of each group of {name}" if snapshot else fix
+            recalls = any(each.recalls for each in written)
+            where = "with OUTPUT SNAPSHOT" if snapshot else "with RECALL" if recalls else "in a join"
             raise error("UNSUPPORTED", item.windows[-1].span, what=name, where=where, fix=fix)
 
 

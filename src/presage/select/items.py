@@ -112,7 +112,8 @@ def _bind_match(
     """MATCH_RECOGNIZE over a stream, or over the content of its window."""
     whole, span = False, None
     kind = NO_WINDOW.type if window is None else window.type
-    supported = kind.is_batch or kind.span_of_time or kind.retention == FOREVER
+    keyed = window is not None and kind.is_sized and window.by
+    supported = (kind.is_batch and not keyed) or kind.span_of_time or kind.retention == FOREVER
     if window is not None and (window.group or not supported):
         what, fix = f"the window {window.spelling()}", "use #time, #time_batch or #length_batch"
         raise error("UNSUPPORTED", item.windows[0].span, what=what, where="under MATCH_RECOGNIZE", fix=fix)

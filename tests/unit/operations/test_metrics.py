@@ -172,8 +172,8 @@ def test_a_secret_is_kept_out_however_its_letters_are_spelled(monkeypatch: pytes
     made.stop()
 
 
-def test_the_page_on_operations_tells_every_metric() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "guide" / "operations.md").read_text()
+def test_the_page_on_monitoring_lists_every_metric() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "guide" / "monitoring.md").read_text()
     told = set(re.findall(r"`(presage_[a-z_]+)`", page))
     assert {metric.name for metric in METRICS} <= told
     assert told - {metric.name for metric in METRICS} == set()

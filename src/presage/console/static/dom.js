@@ -77,7 +77,7 @@ export function state(word) {
 
 // Warnings are told in the same way, in another colour.
 export function errorList(errors) {
-  return el("ul", { class: "errors" }, ...errors.map((each) => el("li", { class: each.fault === "warning" ? "warning" : null },
+  return el("ul", { class: "errors" }, ...errors.map((each) => el("li", { class: ["warning", "hint"].includes(each.fault) ? "warning" : null },
     el("b", {}, each.code), each.line ? ` line ${each.line}, column ${each.column}: ` : ": ", each.message,
     each.fix ? el("small", {}, each.fix) : null)));
 }

@@ -204,6 +204,10 @@ def output(span: Span, mode: Token | None, every: Token) -> Clause:
     return Clause("OUTPUT", "output", clause, span)
 
 
+def output_at_end(span: Span, mode: Token) -> Clause:
+    return Clause("OUTPUT", "output", s.OutputClause(mode.text.lower(), None, span=span), span)
+
+
 def probability(span: Span, mark: Token, threshold: Token) -> Clause:
     value = float(read_number(threshold))
     if value > 1:
@@ -248,6 +252,7 @@ BUILDERS: dict[str, Builder] = {
     "group_by": lambda span, *keys: Clause("GROUP BY", "group_by", keys, span),
     "having": lambda span, condition: Clause("HAVING", "having", condition, span),
     "output": output,
+    "output_at_end": output_at_end,
     "probability": probability,
     "approximate": approximate,
     "approximation": approximation,

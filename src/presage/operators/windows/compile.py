@@ -153,7 +153,7 @@ def _prepare_window(prepared: list[Named], window: WindowDef, suffix: str) -> sp
     if window.sized_by is not None:
         sizes = spec.SIZE
         prepared.append(Named(sizes, window.sized_by))
-    return spec.Window(window.kind, window.size, by, group, sizes, window.offset)
+    return spec.Window(window.kind, window.size, by, group, sizes, window.offset, window.slide)
 
 
 def fields_of(named: tuple[Named, ...]) -> list[Field]:

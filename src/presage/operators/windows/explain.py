@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from presage.functions.aggregates import aggregate_named
-from presage.model.time import format_duration
 from presage.operators.windows import nodes
 from presage.operators.windows.compile import JoinSourceStage, compile_join, peel_window
 from presage.operators.windows.nodes import Aggregate, Distinct, Output, WindowDef, Windowed, WindowJoin, source_of
-from presage.operators.windows.window_types import FOREVER, TIME_BATCH
+from presage.operators.windows.window_types import FOREVER
 from presage.plan.display import show
 from presage.plan.explain import Report
 from presage.plan.expr import Expr
@@ -35,17 +34,19 @@ def describe_aggregate(node: Aggregate) -> Report:
     groups = tuple(g.expr for g in node.group_by)
     by = f" by [{_listed(groups)}]" if groups else ""
     why = _why_one(window) if groups else "there is no GROUP BY"
+    why = "all rows are emitted at the end of input" if node.at_end else why
     warnings: list[str] = []
     if join is not None:
         state = f"aggregate: the tuples in the join{by}"
     else:
         state, warnings = _window_state(window, node, by)
     line = f"kernel  aggregate {calls}{by} over {over}, a row per {node.row_per}"
+    line += ", at the end of input" if node.at_end else ""
     return Report(line, _spread("aggregate", node.partition, why), state, tuple(warnings))
 
 
 def _why_one(window: WindowDef) -> str:
-    if window.type.retention == TIME_BATCH:
+    if window.type.closes_by_timer:
         return f"{window.spelling()} closes all batches at one moment"
     shared = "holds events of several groups" if window.group or window.by else "is one window for all groups"
     return f"{window.spelling()} {shared}"
@@ -100,7 +101,11 @@ def describe_join(node: WindowJoin) -> Report:
     on = f" on {' AND '.join(links)}" if links else ", every pair"
     line = f"kernel  join {len(node.sources)} sources{on}{residual}"
     why = "no equality ties all streams, or a window counts events of all keys"
-    return Report(line, _spread("join", key, why), "\n".join(states), tuple(warnings))
+    if len(node.sources) == 1:
+        line, why = "kernel  what the window holds", "the rows at the end are of all that it holds"
+    return Report(
+        line, _spread("join" if len(node.sources) > 1 else "window", key, why), "\n".join(states), tuple(warnings)
+    )
 
 
 def _exprs(source: JoinSourceStage, names: tuple[str, ...]) -> list[Expr]:
@@ -136,8 +141,9 @@ def describe_distinct(node: Distinct) -> Report:
 
 def describe_output(node: Output) -> Report:
     held = "the first row of each group" if node.mode == "first" else "the rows of the open interval"
+    held = held if node.every else "the last row of each group" if node.by else "the last row"
     return Report(
-        f"kernel  output {node.mode} every {format_duration(node.every)}",
+        f"kernel  output {node.mode} {node.when}",
         "output: one partition, because rows leave in one order",
         f"output: {held}",
     )

@@ -18,7 +18,6 @@ from itertools import combinations
 
 from presage.analyze.scope import plan_name
 from presage.operators.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed, WindowJoin, source_of
-from presage.operators.windows.window_types import TIME_BATCH
 from presage.plan.expr import ColumnRef, Comparison, Expr, conjuncts
 from presage.plan.nodes import Filter, Merge, Node, RelationScan, Scan
 
@@ -38,11 +37,13 @@ def spreads_by(window: WindowDef) -> tuple[Expr, ...] | None:
     """The expressions by which a window may be partitioned without changing it; None if any will do."""
     if window.type.time_only:
         return None
-    return () if window.type.retention == TIME_BATCH else window.type.key(window.group, window.by)
+    return () if window.type.closes_by_timer else window.type.key(window.group, window.by)
 
 
 def _aggregate_key(node: Aggregate) -> tuple[Expr, ...]:
     groups = tuple(g.expr for g in node.group_by)
+    if node.at_end:
+        return ()
     join, window = source_of(node)
     allowed = spreads_by(window)
     if join is not None or allowed is None:
@@ -74,33 +75,43 @@ def _may_spread(source: Node, expr: Expr) -> bool:
 def _keeps_moments(node: WindowJoin, tied: dict[int, Expr]) -> bool:
     """Whether the rows of one moment have one key: sources with the same events must use the same attribute."""
     streams = [i for i, s in enumerate(node.sources) if not isinstance(s, RelationScan)]
-    origins = {i: _origins(node.sources[i]) for i in streams}
+    origins = {i: _origins(_events(node.sources[i])) for i in streams}
     return all(
-        not origins[i] & origins[j] or _unqualified(tied[i], node.sources[i]) == _unqualified(tied[j], node.sources[j])
+        not origins[i] & origins[j] or _same_attribute((tied[i], node.sources[i]), (tied[j], node.sources[j]))
         for i, j in combinations(streams, 2)
     )
 
 
-def _events(source: Node) -> Scan | Merge:
+def _events(source: Node) -> Node:
     """The node below the filters and the window of a source."""
     while isinstance(source, Filter | Windowed):
         source = source.input
-    assert isinstance(source, Scan | Merge)
     return source
 
 
-def _origins(source: Node) -> frozenset[str | int]:
-    """The origins of a source's events: archived streams by name, statements by rank."""
-    events = _events(source)
+def _origins(events: Node) -> frozenset[str | int]:
+    """The origins of a source's events: archived streams by name, statements by rank. Matches have those of their
+    events."""
     if isinstance(events, Scan):
         return frozenset([events.stream])
-    parts = zip(events.sources, events.ranks, strict=True)
-    return frozenset[str | int]().union(*({rank} if rank else _origins(part) for part, rank in parts))
+    if isinstance(events, Merge):
+        parts = zip(events.sources, events.ranks, strict=True)
+        return frozenset[str | int]().union(*({rank} if rank else _origins(_events(part)) for part, rank in parts))
+    return frozenset[str | int]().union(*(_origins(each) for each in events.inputs))
+
+
+def _same_attribute(one: tuple[Expr, Node], other: tuple[Expr, Node]) -> bool:
+    """Whether two sources have the same expression over the names of attributes alone. Matches have columns of their
+    own."""
+    if not all(isinstance(_events(source), Scan | Merge) for _, source in (one, other)):
+        return False
+    return _unqualified(*one) == _unqualified(*other)
 
 
 def _unqualified(expr: Expr, source: Node) -> Expr:
-    """The expression over the names of attributes alone."""
-    alias = plan_name(_events(source).alias, "")
+    events = _events(source)
+    assert isinstance(events, Scan | Merge)
+    alias = plan_name(events.alias, "")
     return expr.rewrite(lambda x: replace(x, name=x.name.removeprefix(alias)) if isinstance(x, ColumnRef) else x)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from presage.model.time import format_duration
-from presage.operators.windows.window_types import FOREVER, NoWindow, Time, WindowType, window_type
+from presage.model.types import LONG
+from presage.operators.windows.window_types import FOREVER, SESSION, START, NoWindow, Time, WindowType, window_type
 from presage.plan.display import show
 from presage.plan.expr import AggregateCall, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, Trait
@@ -16,7 +17,8 @@ from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, Trait
 class WindowDef:
     """A bound window: `size` in microseconds or events; `by` are its keys, `group` those of groupwin.
 
-    `sized_by` replaces `size` where statements of different sizes share an execution. `offset`: of aligned windows.
+    `sized_by` replaces `size` where statements of different sizes share an execution. `offset`: of #tumble; `slide`: of
+    #hop.
     """
 
     kind: str
@@ -25,6 +27,7 @@ class WindowDef:
     group: tuple[Expr, ...] = ()
     sized_by: Expr | None = None
     offset: int = 0
+    slide: int = 0
 
     @property
     def is_batch(self) -> bool:
@@ -37,22 +40,32 @@ class WindowDef:
     def spelling(self) -> str:
         if self == MOMENT:
             return "of its own moment"
-        arguments = self.type.arguments(self.size, ", ".join(map(show, self.by)))
-        arguments += f", {format_duration(self.offset)}" if self.offset else ""
+        keys = ", ".join(map(show, self.by))
+        further = [format_duration(each) for each in (self.offset, self.slide) if each]
+        further += [keys] if keys and self.type.is_sized else []
+        arguments = ", ".join([self.type.arguments(self.size, keys), *further])
         own = f"#{self.kind}({arguments})" if arguments else f"#{self.kind}"
         return (f"#groupwin({', '.join(map(show, self.group))})" if self.group else "") + own
 
 
+SESSION_START = Field(START, LONG)
 # The window of an event with RECALL that has none of its own: it is joined with events of its time, and no later ones.
 MOMENT = WindowDef(Time.name, 1)
 
 
 @dataclass(frozen=True)
 class Windowed(Node):
-    """Events under a window. The columns are the input's."""
+    """Events under a window. The columns are the input's; sessions add their start."""
 
     input: Node
     window: WindowDef
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        return (*self.input.columns, *([SESSION_START] if self.window.type.retention == SESSION else []))
+
+    def needs(self, wanted: frozenset[str]) -> frozenset[str]:
+        return super().needs(wanted) - {START}
 
     @property
     def traits(self) -> Trait:
@@ -87,7 +100,8 @@ class Windowed(Node):
 
 @dataclass(frozen=True)
 class WindowJoin(Node):
-    """Tuples of one row from each source, while all are in their windows; `condition` covers ON and conjuncts of WHERE
+    """Tuples of one row from each source, while all are in their windows; OUTPUT SNAPSHOT also of one source alone.
+    `condition` covers ON and conjuncts of WHERE
     over several items. `partition`: for each source, the expressions that tie it to the others (see infer_keys)."""
 
     sources: tuple[Node, ...]
@@ -122,12 +136,14 @@ class WindowJoin(Node):
         return replace(self, condition=conjunction([*conjuncts(self.condition), condition]))
 
     def label(self) -> str:
-        return f"Join{' on ' + show(self.condition) if self.condition is not None else ''}"
+        name = "Join" if len(self.sources) > 1 else "Held"
+        return f"{name}{' on ' + show(self.condition) if self.condition is not None else ''}"
 
 
 @dataclass(frozen=True)
 class Aggregate(Node):
     """Aggregates over the events in the window, one row per arriving event, group, batch or window (`row_per`).
+    `at_end`: over what a join holds at the end of input, one row per tuple, group or, as `batch`, for all.
 
     `carry` are columns of the input that a row takes from its event (the last event of the group). `partition` are the
     expressions by which the node can be partitioned (see infer_keys).
@@ -139,6 +155,7 @@ class Aggregate(Node):
     carry: tuple[str, ...]
     row_per: str  # event group batch window
     partition: tuple[Expr, ...] = ()
+    at_end: bool = False
 
     def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
         # The partition key is a part of the grouping key, and must stay one.
@@ -179,7 +196,7 @@ class Aggregate(Node):
     def label(self) -> str:
         made = ", ".join(f"{show(a.expr)} AS {a.name}" for a in self.aggregates)
         by = f" by [{', '.join(show(g.expr) for g in self.group_by)}]" if self.group_by else ""
-        return f"Aggregate [{made}]{by}, a row per {self.row_per}"
+        return f"Aggregate [{made}]{by}, a row per {self.row_per}{' at the end of input' if self.at_end else ''}"
 
 
 @dataclass(frozen=True)
@@ -201,7 +218,8 @@ class Distinct(Node):
 
 @dataclass(frozen=True)
 class Output(Node):
-    """OUTPUT (ALL | LAST | FIRST) EVERY d; LAST and FIRST per group of `by`. Yields `keep` only."""
+    """OUTPUT (ALL | LAST | FIRST) EVERY d; LAST and FIRST per group of `by`. Yields `keep` only. OUTPUT LAST at the end
+    of input has 0 as `every`."""
 
     input: Node
     mode: str
@@ -221,7 +239,11 @@ class Output(Node):
 
     def label(self) -> str:
         by = f" by [{', '.join(self.by)}]" if self.by else ""
-        return f"Output {self.mode} every {format_duration(self.every)}{by}"
+        return f"Output {self.mode} {self.when}{by}"
+
+    @property
+    def when(self) -> str:
+        return f"every {format_duration(self.every)}" if self.every else "at the end of input"
 
     @property
     def depth(self) -> int:

@@ -26,7 +26,7 @@ __all__ = ["KEEPERS", "STATEMENT", "alone", "claimed", "joined", "open_by_statem
 # Nodes with state.
 KEEPERS: tuple[type[Node], ...] = (Aggregate, Distinct, Output)
 # Tables of a state with the size of the window in each row.
-_IN_WINDOWS = frozenset({"live", "open"})
+_IN_WINDOWS = frozenset({"live", "open", "sessions"})
 _OWN = ColumnRef(LONG, STATEMENT)
 
 

@@ -25,8 +25,9 @@ from presage.operators.windows.kernel.changelog import ChangelogAggregateKernel
 from presage.operators.windows.kernel.distinct import DistinctKernel
 from presage.operators.windows.kernel.join import JoinKernel, JoinSource, Link
 from presage.operators.windows.kernel.output import OutputKernel
+from presage.operators.windows.kernel.snapshot import SnapshotKernel
 from presage.operators.windows.nodes import Aggregate, Distinct, Output, Windowed, WindowJoin, source_of
-from presage.operators.windows.window_types import TIME_BATCH
+from presage.operators.windows.window_types import START
 from presage.plan.expr import Constant
 from presage.plan.nodes import Field, Filter, Named, Node, order_columns
 
@@ -48,7 +49,8 @@ def aggregate_stage(node: Aggregate) -> Stage:
     prepared = [n for n in tables.prepared if n.name != spec.PASS] + ([Named(ANY, _ALWAYS)] if anything else [])
     masks = tuple(n for n in tables.prepared if n.name == spec.PASS)
     made = (*([Field(ANY, t.BOOLEAN)] if anything else []), *tables.outputs)
-    below = StageInput(tables.input, tuple(prepared), carried(*tables.carry), masks)
+    from_events = carried(*(name for name in tables.carry if name != START))
+    below = StageInput(tables.input, tuple(prepared), from_events, masks)
     if join is not None:
         return _join_aggregate(node, join, tables, below, carry, made)
     order = tables.input.order
@@ -84,7 +86,9 @@ def _join_aggregate(
         source = source.input
     identity, order = identity_of(join), order_columns(join.depth - 1)
     changes = ((spec.ORDINAL, join.order[-1]), *carried(spec.CHANGE, *identity), *below.carried)
-    kernel = ChangelogAggregateKernel(tables.group_by, tables.grouped, tables.aggregates, carry, order, identity)
+    grouped = tables.grouped or (node.at_end and node.row_per == "batch")
+    make = SnapshotKernel if node.at_end else ChangelogAggregateKernel
+    kernel = make(tables.group_by, grouped, tables.aggregates, carry, order, identity)
     return Stage(
         node,
         (replace(below, source=_join(join, changelog=True), carried=changes, where=tuple(conditions)),),
@@ -200,8 +204,12 @@ def output_stage(node: Output) -> Stage:
 
 
 def _closes(node: Node) -> bool:
-    """Whether a timer closes the batches of a window."""
-    return isinstance(node, Windowed) and node.window.type.retention == TIME_BATCH
+    """Whether a timer closes the batches of a window, or the end of input makes all rows."""
+    return (isinstance(node, Windowed) and node.window.type.closes_by_timer) or _waits_for_end(node)
+
+
+def _waits_for_end(node: Node) -> bool:
+    return (isinstance(node, Aggregate) and node.at_end) or (isinstance(node, Output) and not node.every)
 
 
 OPERATOR = Operator(

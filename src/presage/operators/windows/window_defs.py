@@ -11,7 +11,17 @@ from presage.lang import syntax as s
 from presage.model.text import Span
 from presage.model.types import is_integral, is_orderable
 from presage.operators.windows.nodes import WindowDef
-from presage.operators.windows.window_types import DURATION, EVENTS, KEYS, SPELLINGS, KeepAll, WindowType, window_types
+from presage.operators.windows.window_types import (
+    DURATION,
+    EVENTS,
+    KEYS,
+    OFFSET,
+    SLIDE,
+    SPELLINGS,
+    KeepAll,
+    WindowType,
+    window_types,
+)
 from presage.plan.expr import Constant, Duration, Expr
 
 GROUPWIN = "groupwin"  # before another window: one of that window for each value
@@ -25,13 +35,11 @@ EPL_WINDOWS = {
     "ext_timed_batch": "all time is event time: where the expression is that, #time_batch(…) is nearly the same, but "
     "it starts at the first event",
     "time_length_batch": _BATCH,
-    "time_accum": "MATCH_RECOGNIZE with GAP ends a match at a pause",
+    "time_accum": "#session(…) closes after a pause",
     "time_order": "events are put in order within max_delay before a statement sees them: #time(…) holds them",
     "firstlength": "#length(…) holds the last events, not the first",
     "firsttime": "#time(…) holds the last events, not the first",
     "firstevent": "#lastevent holds the last event, not the first",
-    "hop": "#time(…) slides with each event, and #tumble(…) does not overlap",
-    "session": "MATCH_RECOGNIZE with GAP ends a match at a pause",
     "uni": _STATISTICS,
     "size": "write count(*) over the window",
     "weighted_avg": "write sum(x * w) / sum(w) over the window",
@@ -55,8 +63,11 @@ def bind_window(clauses: tuple[s.WindowClause, ...], binder: ExpressionBinder) -
     inner = _bind_one(rest[0], binder)
     if inner.kind == GROUPWIN:
         raise unsupported(rest[0].span, "#groupwin after #groupwin", "as a chain", "write #groupwin(a, b)")
-    if inner.type.aligned:
-        fix = f"GROUP BY divides the events of #{inner.kind}"
+    if inner.type.has_bounds:
+        divides = (
+            "#session(…, key) has sessions for each key" if inner.type.then == KEYS else "GROUP BY divides its events"
+        )
+        fix = f"leave #groupwin out: {divides}"
         raise unsupported(rest[0].span, f"#groupwin before #{inner.kind}", "as a chain", fix)
     return WindowDef(inner.kind, inner.size, inner.by, group=window.by)
 
@@ -75,9 +86,8 @@ def _bind_one(clause: s.WindowClause, binder: ExpressionBinder) -> WindowDef:
     if kind is None:
         names = [*(each.name for each in window_types()), GROUPWIN]
         raise error("UNKNOWN_WINDOW", clause.span, name=clause.name, fix=did_you_mean(clause.name, names))
-    if kind.aligned and len(clause.args) == 2:
-        size = _size(replace(clause, args=clause.args[:1]), kind, binder)
-        return WindowDef(kind.name, size, offset=_offset(clause.args[1], kind, size, binder))
+    if kind.then:
+        return _with_more(clause, kind, binder)
     if kind.is_sized:
         return WindowDef(kind.name, _size(clause, kind, binder))
     if kind.takes == KEYS:
@@ -117,16 +127,34 @@ def _size(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinder) ->
     raise error("TYPE_MISMATCH", written.span, what=name, expected=kind.takes, found=_described(bound), fix=fix)
 
 
-def _offset(written: s.Expr, kind: WindowType, size: int, binder: ExpressionBinder) -> int:
-    bound = binder.bind_term(written)
+def _with_more(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinder) -> WindowDef:
+    """A window with further arguments after its size."""
+    size, further = _size(replace(clause, args=clause.args[:1]), kind, binder), clause.args[1:]
+    name = f"#{kind.name}"
+    if kind.then == KEYS:
+        return WindowDef(kind.name, size, by=tuple(_key(binder, each, kind.name) for each in further))
+    expected = "a duration and a slide" if kind.then == SLIDE else "a duration, and an offset if need be"
+    if len(further) > 1 or (kind.then == SLIDE and not further):
+        found = f"{len(clause.args)} argument{'s' if len(clause.args) > 1 else ''}"
+        raise error("WRONG_ARGUMENTS", clause.span, name=name, expected=expected, found=found)
+    if not further:
+        return WindowDef(kind.name, size)
+    what = f"{kind.then.removeprefix('a ').removeprefix('an ')} of {name}"
+    bound = binder.bind_term(further[0])
     if not isinstance(bound, Duration):
-        what = f"the offset of #{kind.name}"
-        raise error("TYPE_MISMATCH", written.span, what=what, expected=DURATION, found=_described(bound))
-    return bound.micros % size
+        raise error("TYPE_MISMATCH", further[0].span, what=f"the {what}", expected=DURATION, found=_described(bound))
+    if kind.then == OFFSET:
+        return WindowDef(kind.name, size, offset=bound.micros % size)
+    if bound.micros <= 0:
+        raise error("BAD_VALUE", further[0].span, what=f"the {what}", found="zero", expected="more than zero")
+    return WindowDef(kind.name, size, slide=bound.micros)
 
 
 def _key(binder: ExpressionBinder, written: s.Expr, name: str) -> Expr:
     bound = binder.bind(written)
+    if isinstance(bound, Duration):
+        what = f"a key of #{name}"
+        raise error("TYPE_MISMATCH", written.span, what=what, expected="an attribute", found="a duration")
     if not is_orderable(bound.type):
         expected = "values that can be compared"
         raise error("TYPE_MISMATCH", written.span, what=f"#{name}", expected=expected, found=bound.type)

@@ -14,9 +14,14 @@ from presage.model.time import format_duration
 
 # The argument of a window.
 NOTHING, DURATION, EVENTS, KEYS = "no argument", "a duration", "a number of events", "an expression"
+# What may follow a duration: one more duration that may be left out, one that may not, keys.
+OFFSET, SLIDE = "an offset", "a slide"
 # Retentions, how long an event stays: for ever; for ever, if it is the first of its key; until time has passed; until
-# enough later events of its key have arrived; until its batch and the next one have closed, by a timer or by an event.
-FOREVER, FIRST, TIME, COUNT, TIME_BATCH, COUNT_BATCH = range(6)
+# enough later events of its key have arrived; until its batch and the next one have closed, by a timer or by an event;
+# until the spans that it is in have ended; until its session has ended.
+FOREVER, FIRST, TIME, COUNT, TIME_BATCH, COUNT_BATCH, SPANS, SESSION = range(8)
+# The column with the start of a session, in microseconds.
+START = "_start"
 
 
 class WindowType:
@@ -27,13 +32,20 @@ class WindowType:
     spellings: tuple[str, ...] = ()  # older names of EPL
     takes = NOTHING
     example = "sym"  # of the argument
+    then = ""  # what may follow the argument
     retention = FOREVER
-    aligned = False  # TIME_BATCH: its batches are counted from the epoch, and the end of input closes the open one
+    # Its rows are emitted at its end and have window_start and window_end; the end of input closes the open one.
+    has_bounds = False
     events = 1  # COUNT without a number: the event leaves when so many later events of its key have arrived
 
     @property
     def is_batch(self) -> bool:
-        return self.retention in (TIME_BATCH, COUNT_BATCH)
+        """Rows are emitted when a batch, a span or a session closes."""
+        return self.closes_by_timer or self.retention == COUNT_BATCH
+
+    @property
+    def closes_by_timer(self) -> bool:
+        return self.retention in (TIME_BATCH, SPANS, SESSION)
 
     @property
     def is_sized(self) -> bool:
@@ -78,7 +90,7 @@ class WindowType:
 
     def closes(self, time: Any, origin: Any, size: Any) -> Any:
         """TIME_BATCH: when the batch of each time closes; `origin` is the time of the first event of its key, or the
-        offset if it is aligned."""
+        offset if it has bounds."""
         return origin + ((time - origin) // size + 1) * size
 
 
@@ -104,7 +116,7 @@ class Time(WindowType):
 
 class TimeBatch(WindowType):
     name = "time_batch"
-    says = "the events of one span *d* after the other, the first span starting at the first event"
+    says = "the events of one interval of length *d*; the first interval starts at the first event"
     spellings: tuple[str, ...] = ("timebatch",)
     takes, example = DURATION, "5 min"
     retention = TIME_BATCH
@@ -115,14 +127,39 @@ class TimeBatch(WindowType):
 
 class Tumble(TimeBatch):
     name = "tumble"
-    says = (
-        "the events of one span *d* after the other, from the epoch on; `#tumble(d, offset)` starts them so much later"
-    )
+    says = "the events of one interval of length *d*, aligned to the epoch, or to an offset after it"
     spellings = ()
-    aligned = True
+    then = OFFSET
+    has_bounds = True
 
     def holds(self, size: int, by: str) -> str:
         return f"the events of the open span of {format_duration(size)}"
+
+
+class Hop(WindowType):
+    name = "hop"
+    says = "the events of spans *d* that overlap: `#hop(d, slide)` starts one every *slide*, from the epoch on"
+    takes, example, then = DURATION, "5 min, 1 min", SLIDE
+    retention = SPANS
+    has_bounds = True
+
+    def holds(self, size: int, by: str) -> str:
+        return f"the events of the last {format_duration(size)}"
+
+
+class Session(WindowType):
+    name = "session"
+    says = "the events up to a pause of *d*; `#session(d, key, …)` has sessions for each key"
+    takes, example, then = DURATION, "10 min", KEYS
+    retention = SESSION
+    has_bounds = True
+
+    def key(self, group: tuple[Any, ...], by: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*by, *group)
+
+    def holds(self, size: int, by: str) -> str:
+        each = f" of each value of [{by}]" if by else ""
+        return f"the events of the open session{each}"
 
 
 class Length(WindowType):
@@ -185,7 +222,20 @@ def register_window(window: WindowType) -> WindowType:
     return window
 
 
-for _window in (Time, TimeBatch, Tumble, Length, LengthBatch, Unique, FirstUnique, KeepAll, LastEvent, NoWindow):
+for _window in (
+    Time,
+    TimeBatch,
+    Tumble,
+    Hop,
+    Session,
+    Length,
+    LengthBatch,
+    Unique,
+    FirstUnique,
+    KeepAll,
+    LastEvent,
+    NoWindow,
+):
     register_window(_window())
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from presage.operators.windows.window_types import DURATION, EVENTS, KEYS, WindowType, window_types
 
-PAGE = Path(__file__).parents[4] / "docs" / "language" / "windows.md"
+PAGE = Path(__file__).parents[4] / "docs" / "capabilities" / "windows.md"
 WRITTEN = {DURATION: "(d)", EVENTS: "(n)", KEYS: "(expr, …)"}
 
 
 @pytest.mark.parametrize("window", window_types(), ids=lambda window: window.name)
 def test_the_page_of_windows_says_what_the_class_says(window: WindowType) -> None:
-    line = f"| `#{window.name}{WRITTEN.get(window.takes, '')}` | {window.says} |"
-    assert line in PAGE.read_text().splitlines()
+    row = f"| `#{window.name}{WRITTEN.get(window.takes, '')}` | {window.says} |"
+    assert any(line.startswith(row) for line in PAGE.read_text().splitlines())

@@ -15,12 +15,15 @@ from presage.errors import error
 from presage.model.operator_state import State
 from presage.operators.windows.kernel.batches import BatchQuery, step_batches
 from presage.operators.windows.kernel.live_rows import Sliding
+from presage.operators.windows.kernel.sessions import step_sessions
+from presage.operators.windows.kernel.spans import step_spans
 from presage.operators.windows.kernel.spec import SEQ, TIME, Aggregate, Window
 from presage.operators.windows.kernel.unbounded import step_unbounded
-from presage.operators.windows.window_types import FIRST, FOREVER
+from presage.operators.windows.window_types import FIRST, FOREVER, SESSION, SPANS
 
 NAME = "aggregate"
 END = 2**63 - 1  # a watermark after everything
+_CLOSE = {SPANS: step_spans, SESSION: step_sessions}
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,13 @@ class AggregateKernel:
         return State(NAME)
 
     def step(self, state: State, events: pa.Table, clock: int, end: bool = False) -> tuple[State, pa.Table]:
-        """`end` closes aligned windows. Other batches stay open: no timer fires after `clock`, the watermark."""
+        """`end` closes windows with bounds. Other batches stay open: no timer fires after `clock`, the watermark."""
         if self.window.is_batch:
             query = BatchQuery(
                 self.window, self.group_by, self.grouped, self.aggregates, self.carry, self.order, self.apart
             )
-            clock = END if end and self.window.type.aligned else clock
-            tables, rows = step_batches(query, state.tables, events, clock)
+            clock = END if end and self.window.type.has_bounds else clock
+            tables, rows = _CLOSE.get(self.window.type.retention, step_batches)(query, state.tables, events, clock)
             return State(NAME, tables), rows
         if self.window.type.retention in (FOREVER, FIRST):
             tables, emitting, columns = step_unbounded(

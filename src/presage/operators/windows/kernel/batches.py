@@ -27,7 +27,7 @@ from presage.operators.windows.kernel.script import Script, whole
 from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
 from presage.operators.windows.kernel.slots import script_total
 from presage.operators.windows.kernel.spec import ORDINAL, PASS, SEQ, STATEMENT, TIME, TIMER, Aggregate, Window
-from presage.operators.windows.window_types import TIME_BATCH
+from presage.operators.windows.window_types import START, TIME_BATCH
 
 ORIGIN = "#origin"
 HELD = "held"
@@ -68,17 +68,24 @@ class BatchQuery:
     @property
     def kept_columns(self) -> list[str]:
         window = self.window
-        return unique([*window.group, *window.size_columns, *self.group_by, *self.arguments, *self.carry])
+        carried = [name for name in self.carry if name != START]
+        return unique([*window.key, *window.size_columns, *self.group_by, *self.arguments, *carried])
 
     def rows(
-        self, place: Sequence[Ints], moment: Ints, carried: Universe, at: Ints, columns: list[pa.Array]
+        self,
+        place: Sequence[Ints],
+        moment: Ints,
+        carried: Universe,
+        at: Ints,
+        columns: list[pa.Array],
+        start: Ints | None = None,
     ) -> pa.Table:
         """Rows in order: their TIME, SEQ and order columns, the moment of each, and the event that it carries."""
         return pa.Table.from_arrays(
             [
                 *map(pa.array, place),
                 pa.array(ordinals(changes([moment], moment.size))),
-                *(take(carried.column(name), at) for name in self.carry),
+                *(pa.array(start) if name == START else take(carried.column(name), at) for name in self.carry),
                 *columns,
             ],
             names=[TIME, SEQ, *self.order, ORDINAL, *self.carry, *(a.output for a in self.aggregates)],
@@ -86,17 +93,19 @@ class BatchQuery:
 
 
 @dataclass(frozen=True)
-class _Closing:
+class Closing:
     """Passing events of the batches that close, batch by batch in the order in which their rows are emitted.
 
     `row` is the event's row in the universe, `batch` its batch, `moment` the step at which the batch closes (equal for
-    batches that one timer closes), `place` the columns TIME, SEQ and order of the rows that this event may emit.
+    batches that one timer closes), `place` the columns TIME, SEQ and order of the rows that this event may emit,
+    `start` the start of its session.
     """
 
     row: Ints
     batch: Ints
     moment: Ints
     place: list[Ints]
+    start: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,7 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
     times = np.concatenate([np.empty(0, np.int64) if origins is None else ints(origins, ORIGIN), open_times, new_times])
     origin = times[first]
     after = {}
-    if query.window.type.aligned:
+    if query.window.type.has_bounds:
         origin = np.full(max(keys, 1), query.window.offset)
     else:
         after["origins"] = every.table(key_columns, first, {ORIGIN: origin})
@@ -181,7 +190,7 @@ def _step_time(query: BatchQuery, tables: Tables, events: pa.Table, clock: int) 
         batch = end[row]  # one window for all: its batches are in the order of the events
     nothing = np.zeros(row.size, np.int64)
     place = [end[row], np.full(row.size, TIMER, np.int64), *(nothing for _ in query.order)]
-    return after, _rows(query, universe, _Closing(row, batch, end[row], place))
+    return after, closed_rows(query, universe, Closing(row, batch, end[row], place))
 
 
 def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[Tables, pa.Table]:
@@ -218,10 +227,11 @@ def _step_length(query: BatchQuery, tables: Tables, events: pa.Table) -> tuple[T
     row = row[np.argsort(closer[row], kind="stable")]
     event = closer[row] - universe.kept_rows  # a batch is closed by a new event
     place = [ints(events, name)[event] for name in (TIME, SEQ, *query.order)]
-    return after, _rows(query, universe, _Closing(row, batch[row], closer[row], place))
+    return after, closed_rows(query, universe, Closing(row, batch[row], closer[row], place))
 
 
-def _rows(query: BatchQuery, universe: Universe, closing: _Closing) -> pa.Table:
+def closed_rows(query: BatchQuery, universe: Universe, closing: Closing) -> pa.Table:
+    """The rows of batches that close."""
     count = closing.row.size
     segment = np.cumsum(changes([closing.batch], count)) - 1
     segments = int(segment[-1]) + 1 if count else 0
@@ -243,7 +253,8 @@ def _rows(query: BatchQuery, universe: Universe, closing: _Closing) -> pa.Table:
         emitting = np.arange(count)
         columns = [take(c, segment) for c in columns]
     place = [p[emitting] for p in closing.place]
-    return query.rows(place, closing.moment[emitting], universe, closing.row[emitting], columns)
+    start = None if closing.start is None else closing.start[emitting]
+    return query.rows(place, closing.moment[emitting], universe, closing.row[emitting], columns, start)
 
 
 def _hold(

@@ -63,7 +63,7 @@ class ChangelogAggregateKernel:
             kept_slots(universe, live),
         )
         columns = aggregate_columns(self.aggregates, universe.values, engine)
-        stay = _staying(ops, universe.rows)
+        stay = staying(ops, universe.rows)
         names = [*self.group_by, *self.identity, *(a.column for a in self.aggregates if a.column is not None)]
         after = universe.table(names, stay, {name: slots[stay] for name, slots in engine.slots.items()})
 
@@ -87,7 +87,7 @@ class ChangelogAggregateKernel:
         return first[order], last_of(pair, pairs)[order]
 
 
-def _staying(ops: Ints, elements: int) -> Ints:
+def staying(ops: Ints, elements: int) -> Ints:
     """Elements that have not left, in order of arrival."""
     stays = np.ones(elements, np.bool_)
     stays[~ops[ops < 0]] = False

@@ -2,7 +2,8 @@
 
 Intervals [k*d, (k+1)*d) of event time, aligned to the epoch. ALL: every row, when its interval ends. LAST: the last
 row of each group, when its interval ends. FIRST: the first row of each group in the interval, at once. The end of
-input ends the open interval; intervals without rows emit nothing. If the end of input has itself emitted rows of that
+input ends the open interval; intervals without rows emit nothing. Without an interval (`every` is 0), LAST emits once,
+at the end of input, with the time of the watermark. If the end of input has itself emitted rows of that
 interval, the rows of the interval are marked as rows of the end. State: rows of the open interval (ALL), one for each
 of its groups (LAST, FIRST).
 """
@@ -40,7 +41,7 @@ class OutputKernel:
     ordinal: str = "_ord2"
 
     def __post_init__(self) -> None:
-        if self.mode not in ("all", "last", "first") or self.every <= 0:
+        if self.mode not in ("all", "last", "first") or self.every < 0 or (not self.every and self.mode != "last"):
             raise error("INTERNAL", what=f"OUTPUT {self.mode} EVERY {self.every}")
 
     def initial(self) -> State:
@@ -56,6 +57,8 @@ class OutputKernel:
             return self._step_first(state, events, clock)
         kept = tuple(dict.fromkeys((TIME, *self.columns, *(self.group_by if self.mode == "last" else ()))))
         rows = append_rows(state.tables.get("open"), events.select(kept))
+        if not self.every:
+            return self._step_once(rows, clock, end)
         time = ints(rows, TIME)
         interval = time // self.every
         over = int(max(state.numbers.get(OVER, BEFORE), self._ended(events)))
@@ -75,6 +78,15 @@ class OutputKernel:
         if over > BEFORE and not end:
             after.numbers[OVER] = over
         return after, self._emit(place, changes([interval], ended), out)
+
+    def _step_once(self, rows: pa.Table, clock: int, end: bool) -> tuple[State, pa.Table]:
+        places = np.flatnonzero(self._firsts(rows, np.zeros(rows.num_rows, np.int64), backwards=True))
+        last = take_rows(rows, places)
+        out = last if end else last.slice(0, 0)
+        place = {TIME: clock, SEQ: ENDED, **dict.fromkeys(self.order, 0)}
+        columns = {name: pa.array(np.full(out.num_rows, value, np.int64)) for name, value in place.items()}
+        starts = np.arange(out.num_rows) == 0
+        return State(KERNEL, {"open": last.slice(out.num_rows)}), self._emit(columns, starts, out)
 
     def _ended(self, events: pa.Table) -> int:
         """The last interval with a row of the end of input."""

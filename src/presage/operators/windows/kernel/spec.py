@@ -40,10 +40,11 @@ class Window:
 
     kind: str  # its name among `window_types`
     size: int = 0
-    by: tuple[str, ...] = ()  # columns of unique(...) and firstunique(...)
+    by: tuple[str, ...] = ()  # columns of unique(...), firstunique(...) and session(..., ...)
     group: tuple[str, ...] = ()  # columns of groupwin(...): one such window for each value
     sizes: str = ""
-    offset: int = 0  # of aligned windows
+    offset: int = 0  # of #tumble
+    slide: int = 0  # of #hop
 
     @property
     def is_batch(self) -> bool:

@@ -13,6 +13,7 @@ from presage.operators.windows.kernel.changelog import ChangelogAggregateKernel
 from presage.operators.windows.kernel.distinct import DistinctKernel
 from presage.operators.windows.kernel.join import JoinKernel, JoinSource, Link
 from presage.operators.windows.kernel.output import OutputKernel
+from presage.operators.windows.kernel.snapshot import SnapshotKernel
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, SEQ, SOURCE, TIME, Aggregate, Window
 from presage.operators.windows.window_types import KEYS, window_types
 
@@ -42,6 +43,8 @@ def warm() -> None:
     changes = changes.append_column(ORDINAL, pa.array([0, 0, 0, 0]))
     joined = ChangelogAggregateKernel(("s",), True, calls, (), (), (SEQ,))
     joined.step(joined.initial(), changes, 9)
+    held = SnapshotKernel(("s",), True, calls, (), (), (SEQ,))
+    held.step(held.initial(), changes, 9, end=True)
     marks = marks_of([events.column("s")], events.num_rows)  # used by large states only
     rows_with(marks, marks)
     kept_in_order(np.arange(2), np.arange(2))  # used by deltas of states
@@ -50,7 +53,8 @@ def warm() -> None:
 
 def _windows(key: str) -> list[Window]:
     return [
-        Window(each.name, 2 if each.is_sized else 0, (key,) if each.takes == KEYS else ()) for each in window_types()
+        Window(each.name, 2 if each.is_sized else 0, (key,) if each.takes == KEYS else (), slide=1)
+        for each in window_types()
     ]
 
 
@@ -66,6 +70,8 @@ def warm_joins() -> None:
         }
     )
     for one, other in zip(_windows("a"), _windows("b"), strict=True):
+        if one.type.has_bounds:
+            continue  # not in joins
         sources = (JoinSource(one, ("a",)), JoinSource(other, ("b",)))
         kernel = JoinKernel(sources, (Link(0, ("a",), 1, ("b",)),), changelog=True)
         kernel.step(kernel.initial(), events, 9)

@@ -1,4 +1,4 @@
-"""`#tumble`: rows of aligned spans, in every mode, against a plain loop."""
+"""Windows with bounds and OUTPUT at the end of input: rows in every mode, against plain loops."""
 
 from __future__ import annotations
 
@@ -95,3 +95,93 @@ def test_deployed_spans_close_when_the_watermark_passes(
             assert len(found) >= sum(row[5] <= last - timedelta(minutes=5) for row in wanted)
             assert len(found) < len(wanted)
         assert rows_of(live[3].results()) == [("every", *row[1:]) for row in rows_of(live[2].results())]
+
+
+def minute_of(tick: dict[str, Any]) -> int:
+    return int((tick["at"] - BEGIN).total_seconds() // 60)
+
+
+def hops() -> list[Row]:
+    made = []
+    # From the epoch; the first minute of 2024 is a multiple of three.
+    for begin in range(-60, 120, 3):
+        end = begin + 8
+        inside = [t for t in ticks() if begin <= minute_of(t) < end]
+        for sym in dict.fromkeys(t["sym"] for t in inside):
+            xs = [t["x"] for t in inside if t["sym"] == sym]
+            start, stop = (BEGIN + timedelta(minutes=m) for m in (begin, end))
+            made.append((sym, len(xs), sum(xs), start, stop, stop))
+    return made
+
+
+def sessions() -> list[Row]:
+    made = []
+    for span in (range(13), range(30, 44)):
+        for sym in "ab":
+            xs = [m for m in span if "ab"[m % 2] == sym]
+            start, stop = (BEGIN + timedelta(minutes=m, seconds=59) for m in (xs[0], xs[-1] + 10))
+            made.append((sym, len(xs), sum(xs), start, stop, stop))
+    return sorted(made, key=lambda row: row[-1])
+
+
+COLUMNS = "SELECT sym, count(*) AS n, sum(x) AS s, window_start AS a, window_end AS b FROM Tick"
+BOUNDED = {
+    COLUMNS + "#hop(8 min, 3 min) GROUP BY sym": hops(),
+    COLUMNS + "#session(10 min, sym) GROUP BY sym": sessions(),
+}
+
+
+@pytest.mark.parametrize("text", BOUNDED)
+def test_hops_and_sessions(spark: SparkSession, tmp_path: Path, text: str) -> None:
+    wanted = BOUNDED[text]
+    with Engine(spark, tmp_path / "home") as engine:
+        engine.execute(TICK)
+        live = engine.deploy(text, name="live")
+        for some in (ticks()[:9], ticks()[9:20], ticks()[20:]):
+            engine.load("Tick", some)
+            live.drain(timeout=120)
+        assert rows_of(engine.query(text)) == wanted
+        assert rows_of(engine.query(text, mode="stream", batches=3)) == wanted
+        naive = [tuple(v.replace(tzinfo=None) if isinstance(v, datetime) else v for v in row) for row in wanted]
+        assert sorted(tuple(row)[:3] for row in engine.query(text).df.collect()) == sorted(row[:3] for row in naive)
+        found = rows_of(live.results())
+        last = ticks()[-1]["at"]
+        assert found == wanted[: len(found)]
+        assert len(found) >= sum(row[-1] <= last for row in wanted)
+        assert len(found) < len(wanted)
+
+
+END = BEGIN + timedelta(minutes=36)
+UNTIL = f" WITHIN [, '{END:%Y-%m-%dT%H:%M:%SZ}') "
+AT_END = {
+    "SELECT sym, count(*) AS n, sum(x) AS s FROM Tick" + UNTIL + "GROUP BY sym OUTPUT LAST": [
+        ("a", 10, sum(range(0, 13, 2)) + 30 + 32 + 34, END),
+        ("b", 9, sum(range(1, 13, 2)) + 31 + 33 + 35, END),
+    ],
+    "SELECT sym, count(*) AS n, sum(x) AS s FROM Tick#time(4 min)" + UNTIL + "GROUP BY sym OUTPUT SNAPSHOT": [
+        ("a", 2, 66, END),
+        ("b", 2, 68, END),
+    ],
+    "SELECT sym, x, sum(x) AS s FROM Tick#length(2)" + UNTIL + "OUTPUT SNAPSHOT": [
+        ("a", 34, 69, END),
+        ("b", 35, 69, END),
+    ],
+    "SELECT count(*) AS n FROM Tick#time(2 min) AS t JOIN Tick#lastevent AS l ON t.x <= l.x"
+    + UNTIL
+    + "OUTPUT SNAPSHOT": [(2, END)],
+}
+
+
+@pytest.mark.parametrize("text", AT_END)
+def test_output_at_the_end(spark: SparkSession, tmp_path: Path, text: str) -> None:
+    wanted = AT_END[text]
+    with Engine(spark, tmp_path / "home") as engine:
+        engine.execute(TICK)
+        live = engine.deploy(text, name="live")
+        for some in (ticks()[:9], ticks()[9:20], ticks()[20:]):
+            engine.load("Tick", some)
+            live.drain(timeout=120)
+        assert rows_of(engine.query(text)) == wanted
+        assert rows_of(engine.query(text, mode="stream", batches=3)) == wanted
+        assert [tuple(row)[:-1] for row in engine.query(text).df.collect()] == [row[:-1] for row in wanted]
+        assert rows_of(live.results()) == wanted
