@@ -52,10 +52,10 @@ def test_the_targets_of_make_that_pages_name_exist() -> None:
     assert named - targets == set()
 
 
-def test_the_page_of_functions_is_what_the_table_says() -> None:
-    script = ROOT / "scripts" / "functions_page.py"
+@pytest.mark.parametrize("script", ["functions_page.py", "performance_plots.py"])
+def test_files_made_by_a_script_are_up_to_date(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, str(script), "--check"],
+        [sys.executable, str(ROOT / "scripts" / script), "--check"],
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,

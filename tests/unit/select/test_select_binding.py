@@ -115,7 +115,7 @@ REFUSED = [
     (
         "SELECT avg(x) FROM Motion#hop(1 sec)",
         "WRONG_ARGUMENTS",
-        27,
+        26,
         "#hop takes a duration and a slide, found 1 argument",
         "",
     ),

@@ -151,10 +151,10 @@ def _with_more(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinde
 
 
 def _key(binder: ExpressionBinder, written: s.Expr, name: str) -> Expr:
-    bound = binder.bind(written)
-    if isinstance(bound, Duration):
+    if isinstance(binder.bind_term(written), Duration):
         what = f"a key of #{name}"
         raise error("TYPE_MISMATCH", written.span, what=what, expected="an attribute", found="a duration")
+    bound = binder.bind(written)
     if not is_orderable(bound.type):
         expected = "values that can be compared"
         raise error("TYPE_MISMATCH", written.span, what=f"#{name}", expected=expected, found=bound.type)
