@@ -214,7 +214,7 @@ class Engine:
     def checked(self, text: str, name: str = "query") -> s.Script:
         """The statements of a text without errors; nothing is executed."""
         self._parts.check_open()
-        return replace(self._workspace).check(text, name)
+        return replace(self._workspace, statements=frozenset(self._deployments)).check(text, name)
 
     def explain(self, text: str, name: str = "query") -> str:
         """EXPLAIN of the last query of the text; declarations before it are executed. With FORMAT svg it is a

@@ -59,6 +59,7 @@ class Workspace:
     library: Library = field(default_factory=Library)
     optimizing: bool = True
     permissions: Permissions | None = None  # None: checked only where a source or sink runs
+    statements: frozenset[str] = frozenset()  # deployed, or created earlier in the text that is checked
 
     @property
     def allowed(self) -> Roots:
@@ -187,7 +188,10 @@ class Workspace:
             self.bind(statement)
         elif isinstance(statement, s.Describe):
             self.named(statement.name, statement)
+        elif isinstance(statement, s.Drop) and statement.kind == "statement" and statement.name in self.statements:
+            self.statements -= {statement.name}
         elif isinstance(statement, CreateStatement):
+            self.statements |= {statement.name}
             retention_option(statement)
             self.bind(statement.query, live=True)
             if statement.query.insert_into is not None:

@@ -7,6 +7,7 @@ import pytest
 from presage.errors import PresageError
 from presage.lang import parse, print_statement
 from presage.model import types as t
+from presage.workspace import Workspace
 from unit.declared import NOW, refusals, workspace
 
 # What is written, the code, the column of the caret, the message, the fix.
@@ -231,3 +232,11 @@ def test_now_in_a_query_is_the_time_of_the_workspace() -> None:
     (scan,) = bound.scans()
     assert (scan.time.low, scan.time.high) == (NOW - 60_000_000 + 1, NOW + 60_000_000 + 1)
     assert bound.upper == NOW + 60_000_000
+
+
+def test_a_statement_that_the_text_creates_can_be_dropped_in_it() -> None:
+    empty = Workspace([], ".")
+    create = "CREATE STREAM Tick (x INT, at TIMESTAMP) EVENT TIME at; CREATE STATEMENT s AS SELECT x FROM Tick;"
+    empty.check(f"{create} DROP STATEMENT s;")
+    with pytest.raises(PresageError, match="no statement named 's'"):
+        empty.check("DROP STATEMENT s;")

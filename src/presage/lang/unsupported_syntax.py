@@ -34,6 +34,7 @@ FORMS = (
     form("a subquery", r"SELECT\b", "(", where=QUERIES, fix="INSERT INTO a stream and read that", at_home="RECALL"),
     form("an outer join", r"LEFT\s+(OUTER\s+)?JOIN\b", where=QUERIES, fix=_ALONE, at_home="RECALL"),
     form("an outer join", r"(RIGHT|FULL)\s+(OUTER\s+)?JOIN\b", where=QUERIES, fix=_ALONE),
+    form("NATURAL JOIN", r"NATURAL\s+(?:\w+\s+)?JOIN\b", where=QUERIES, fix="name the columns: JOIN b ON a.k = b.k"),
     form("CROSS JOIN", r"CROSS\s+JOIN\b", where=QUERIES, fix="write FROM a, b"),
 )
 _HOMES = frozenset(word for each in FORMS for word in each.at_home)

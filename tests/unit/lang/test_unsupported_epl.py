@@ -80,6 +80,7 @@ REFUSED = {
     "ORDER BY": "select k, v from A#length_batch(5) order by v desc",
     "LIMIT": "select k, v from A#length_batch(5) limit 2 offset 1",
     "UNION": "select v from A union select v from B",
+    "NATURAL JOIN": "select a.v from A#length(1) as a natural join B#length(1) as b",
     "CROSS JOIN": "select a.v from A#length(1) as a cross join B#length(1) as b",
 }
 

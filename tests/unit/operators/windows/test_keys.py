@@ -126,3 +126,11 @@ def test_an_aggregate_over_a_join_is_spread_by_its_groups() -> None:
     text = "SELECT count(*) AS c FROM Motion#length(2) AS a, Fault#length(2) AS b GROUP BY a.camera, b.log"
     (aggregate,) = [n for n in infer_keys(bind(text).plan).walk() if isinstance(n, Aggregate)]
     assert [show(p) for p in aggregate.partition] == ["a.camera", "b.log"]
+
+
+def test_a_join_of_matches_with_the_stream_of_their_events_is_not_spread() -> None:
+    pattern = "PATTERN [ EVERY a=Motion -> b=Motion(camera = a.camera) ]"
+    for stream, spread in (("Motion", False), ("Fault", True)):
+        text = f"SELECT m.camera FROM {pattern} JOIN {stream}#time(1 min) AS m ON m.camera = a.camera"
+        (join,) = [n for n in infer_keys(bind(text).plan).walk() if isinstance(n, WindowJoin)]
+        assert bool(join.partition[0]) == spread
