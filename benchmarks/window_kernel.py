@@ -43,6 +43,10 @@ CASES: dict[str, tuple[Window, tuple[str, ...], tuple[Aggregate, ...]]] = {
     "no window avg": (Window("none"), ("sym",), (AVG,)),
     "unique(sym) avg, no GROUP BY": (Window("unique", by=("sym",)), (), (AVG,)),
     "time_batch(1 min) avg": (Window("time_batch", MINUTE), ("sym",), (AVG,)),
+    "tumble(1 min) avg": (Window("tumble", MINUTE), ("sym",), (AVG,)),
+    "hop(1 min, 10 sec) avg": (Window("hop", MINUTE, slide=MINUTE // 6), ("sym",), (AVG,)),
+    "hop(1 hour, 1 min) avg": (Window("hop", HOUR, slide=MINUTE), ("sym",), (AVG,)),
+    "session(5 sec, sym) avg": (Window("session", MINUTE // 12, by=("sym",)), ("sym",), (AVG,)),
 }
 
 
