@@ -61,7 +61,7 @@ def _window_state(window: WindowDef, node: Aggregate, by: str) -> tuple[str, lis
             ]
         return f"aggregate: one row{' per group' if by else ''}", []
     groups = [g.expr for g in node.group_by]
-    across = window.is_batch and node.aggregates and any(g not in groups for g in window.group)
+    across = window.is_batch and (node.aggregates or groups) and any(g not in groups for g in window.group)
     closed = ", and its last closed batch" if across else ""
     return f"aggregate: {describe_window(window)}{closed}", _window_warnings(window)
 

@@ -49,9 +49,9 @@ class BatchQuery:
 
     @property
     def held(self) -> BatchQuery | None:
-        """The query over the batches that are held, if an aggregate covers several groups of the window."""
+        """The query over the batches that are held, if an aggregate or a group covers several groups of the window."""
         groups = set(self.window.group) - {STATEMENT}
-        if self.apart or not self.aggregates or groups <= set(self.group_by):
+        if self.apart or not (self.aggregates or self.grouped) or groups <= set(self.group_by):
             return None
         own = [name for name in self.window.group if name == STATEMENT]
         return replace(self, group_by=tuple(unique([*self.group_by, *own])))
