@@ -157,7 +157,7 @@ class Twins:
         c, d, e = self.dice.randint(0, 3), self.dice.randint(0, 3), self.dice.randint(1, 4)
         history = self.dice.choice(["", "", HISTORY])
         text = form.format(c=c, d=d, e=e, s=self.dice.choice("ab"), h=history)
-        return text if "{h}" in form else text + history
+        return text if "{h}" in form or "WITHIN" in form else text + history
 
     def deploy(self) -> None:
         text, self.count = self.text(), self.count + 1
