@@ -10,7 +10,8 @@ A capability registers with its name in `NAMES`. What it brings, each in a modul
 - `why_not`: why an event made no row (`WHY_NOT`, `CONDITIONS`);
 - `draw`: pictures of its nodes (`DRAW`).
 
-Modules are imported when they are asked for: checking a statement loads no data library.
+Modules are imported when they are asked for: checking a statement loads no data library, and a query loads the kernels
+of its own operators. Nodes of plans are defined in the folder of their capability: by it, their operator is found.
 """
 
 from __future__ import annotations
@@ -22,9 +23,18 @@ from types import ModuleType
 
 NAMES = ("windows", "epl", "match", "sequence", "prediction", "recall", "knowledge")
 
+_FOLDER = __name__.rpartition(".")[0]
+
 
 @cache
 def parts(module: str) -> dict[str, ModuleType]:
     """The modules of that name, by capability; not every capability has one."""
-    names = {name: f"presage.operators.{name}.{module}" for name in NAMES}
+    names = {name: f"{_FOLDER}.{name}.{module}" for name in NAMES}
     return {name: import_module(path) for name, path in names.items() if find_spec(path) is not None}
+
+
+@cache
+def capability_of(kind: type[object]) -> str | None:
+    """The capability whose folder defines a type; None if there is none."""
+    folder, _, rest = kind.__module__.removeprefix(f"{_FOLDER}.").partition(".")
+    return folder if folder in NAMES and rest else None
