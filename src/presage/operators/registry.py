@@ -1,8 +1,9 @@
 """The capabilities: one folder each, found by name and by the modules that they have.
 
 A capability registers with its name in `NAMES`. What it brings, each in a module of that name:
-- `analyze`: the items of FROM and the words that it binds (`ITEMS`, see `select.extensions`), and
-  warnings about them (`WARNINGS`, see `select.warnings`);
+- `analyze`: the items of FROM and the words that it binds (`ITEMS`, see `select.extensions`); the package itself names
+  the methods of `ITEMS` (`BINDS`);
+- `warnings`: checks of statements for what is well-formed and may not be meant (`WARNINGS`, see `select.warnings`);
 - `declare`: the objects that it declares (`DECLARATIONS`, see `declarations.extension`);
 - `stages`: how its nodes run (`OPERATOR`, see `execution.stage`);
 - `rules`: its optimizer rules (`RULES`);
@@ -21,6 +22,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+from presage.plan.nodes import Node
+
 NAMES = ("windows", "epl", "match", "sequence", "prediction", "recall", "knowledge")
 
 _FOLDER = __name__.rpartition(".")[0]
@@ -29,8 +32,21 @@ _FOLDER = __name__.rpartition(".")[0]
 @cache
 def parts(module: str) -> dict[str, ModuleType]:
     """The modules of that name, by capability; not every capability has one."""
-    names = {name: f"{_FOLDER}.{name}.{module}" for name in NAMES}
-    return {name: import_module(path) for name, path in names.items() if find_spec(path) is not None}
+    return {name: found for name in NAMES if (found := part(name, module)) is not None}
+
+
+@cache
+def part(name: str, module: str) -> ModuleType | None:
+    """The module of that name of one capability; None if it has none."""
+    path = f"{_FOLDER}.{name}.{module}"
+    return import_module(path) if find_spec(path) is not None else None
+
+
+@cache
+def binders() -> dict[str, str]:
+    """By method of `Extensions`: the capability whose `ITEMS` has it."""
+    packages = {name: import_module(f"{_FOLDER}.{name}") for name in NAMES}
+    return {method: name for name, package in packages.items() for method in getattr(package, "BINDS", ())}
 
 
 @cache
@@ -38,3 +54,9 @@ def capability_of(kind: type[object]) -> str | None:
     """The capability whose folder defines a type; None if there is none."""
     folder, _, rest = kind.__module__.removeprefix(f"{_FOLDER}.").partition(".")
     return folder if folder in NAMES and rest else None
+
+
+def capabilities_in(plan: Node) -> list[str]:
+    """The capabilities that define nodes of a plan."""
+    found = {capability_of(type(node)) for node in plan.walk()}
+    return [name for name in NAMES if name in found]

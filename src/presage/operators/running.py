@@ -15,7 +15,7 @@ from presage.execution.stage import OpenEvent, Operator, Outlook, Stage
 from presage.execution.step_stages import steps_of
 from presage.execution.steps import Rows
 from presage.model.operator_state import State
-from presage.operators.registry import NAMES, capability_of
+from presage.operators.registry import NAMES, capabilities_in, capability_of
 from presage.plan.nodes import Field, Node, Retime
 
 Stepper = Callable[..., Rows]
@@ -42,8 +42,7 @@ def _operator(name: str) -> Operator:
 
 
 def _operators_in(plan: Node) -> list[Operator]:
-    found = {capability_of(type(node)) for node in plan.walk()}
-    return [_operator(name) for name in NAMES if name in found]
+    return [_operator(name) for name in capabilities_in(plan)]
 
 
 def _operators_of_states() -> list[Operator]:

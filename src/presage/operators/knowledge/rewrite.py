@@ -33,6 +33,7 @@ from presage.operators.knowledge.path_text import parse_path, placed_at, refuse_
 from presage.operators.knowledge.paths import PathReader, Solutions
 from presage.operators.knowledge.probes import Probe, sees
 from presage.operators.knowledge.references import events_of
+from presage.operators.knowledge.rewritten import Rewritten
 from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import PathTable
 from presage.operators.knowledge.vocabulary import Vocabulary
@@ -47,21 +48,8 @@ CONTEXT = "declare the stream with CONTEXT 'file.jsonld'"
 SOLUTIONS, OF_STREAM = "~path", "~of"
 
 
-@dataclass(frozen=True)
-class Rewritten:
-    """The query, the catalog that it is bound against, and the notes for EXPLAIN."""
-
-    query: s.Query
-    catalog: Catalog
-    notes: tuple[RuleNote, ...] = ()
-    watched: tuple[Watched, ...] = ()
-    knows: bool = False
-
-
 def in_plain_words(query: s.Query, catalog: Catalog, library: Library, optimize: bool, fixed: bool) -> Rewritten:
     """`fixed`: the plan must not change when the knowledge does, so no knowledge becomes a constant."""
-    if not query.parts and not any(isinstance(node, Path | Qualified | EventVariable) for node in nodes_of(query)):
-        return Rewritten(query, catalog)
     return _Rewriter(query, catalog, library, optimize, fixed).rewrite()
 
 
