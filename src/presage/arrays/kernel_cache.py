@@ -22,7 +22,7 @@ from uuid import uuid4
 from numba.core import serialize
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from presage.arrays.kernel_folders import BUNDLED, PACKAGE, VARIABLE, UserFolder, folder_name, user_folder
 

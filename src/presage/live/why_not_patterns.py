@@ -22,7 +22,6 @@ from presage.plan.nodes import SEQ, TIME, Filter, Merge, Node, Project, Scan, St
 from presage.storage import Log
 from presage.storage.event_reader import read_events
 
-
 # The most events of a replay.
 MOST_EVENTS = 500_000
 # Nodes above it that drop no row.

@@ -49,10 +49,14 @@ def binders() -> dict[str, str]:
     return {method: name for name, package in packages.items() for method in getattr(package, "BINDS", ())}
 
 
-@cache
 def capability_of(kind: type[object]) -> str | None:
     """The capability whose folder defines a type; None if there is none."""
-    folder, _, rest = kind.__module__.removeprefix(f"{_FOLDER}.").partition(".")
+    return _capability_of(kind.__module__)
+
+
+@cache
+def _capability_of(module: str) -> str | None:
+    folder, _, rest = module.removeprefix(f"{_FOLDER}.").partition(".")
     return folder if folder in NAMES and rest else None
 
 

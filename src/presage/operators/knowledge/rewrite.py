@@ -21,6 +21,7 @@ from presage.model import types as t
 from presage.model.catalog import Catalog, EventType, Virtual
 from presage.model.text import Span
 from presage.model.types import DataType, common_type
+from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.clauses import general_form, is_clause_form
 from presage.operators.knowledge.filters import FALSE, NotNativeError, all_of, any_of
@@ -42,7 +43,7 @@ from presage.plan.query import RuleNote, Watched
 if TYPE_CHECKING:
     from presage.operators.knowledge.graph import Graph
 
-PREFIXES = {"rdf": q.RDF, "rdfs": RDFS, "owl": OWL, "xsd": q.XSD}
+PREFIXES = {"rdf": ns.RDF, "rdfs": RDFS, "owl": OWL, "xsd": ns.XSD}
 CONTEXT = "declare the stream with CONTEXT 'file.jsonld'"
 # Prefixes that no name of a user can have: of items with the solutions of a PATH, and of virtual attributes.
 SOLUTIONS, OF_STREAM = "~path", "~of"

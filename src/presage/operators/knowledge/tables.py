@@ -15,7 +15,7 @@ from typing import Any
 from presage.declarations.contexts import spellings
 from presage.model import types as t
 from presage.model.types import DataType
-from presage.operators.knowledge.sparql_syntax import LANG_STRING, XSD
+from presage.operators.knowledge.namespaces import LANG_STRING, XSD
 from presage.operators.knowledge.vocabulary import Reading
 from presage.plan.answer_relations import COMPUTED
 
