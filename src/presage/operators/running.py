@@ -60,10 +60,15 @@ class Steps(Mapping[type[Node], Stepper]):
 
     def __init__(self, own: Mapping[type[Node], Stepper]) -> None:
         self._own = own
+        self._seen: dict[type[Node], Stepper] = dict(own)  # asked for each node in each step
 
     def __getitem__(self, kind: type[Node]) -> Stepper:
-        name = capability_of(kind)
-        return self._own[kind] if name is None else _steps_of(name)[kind]
+        if kind not in self._seen:
+            name = capability_of(kind)
+            if name is None:
+                raise KeyError(kind)
+            self._seen[kind] = _steps_of(name)[kind]
+        return self._seen[kind]
 
     def __iter__(self) -> Iterator[type[Node]]:
         yield from self._own
