@@ -46,6 +46,7 @@ def test_a_query_loads_the_kernels_of_its_own_operators_alone(tmp_path: Path) ->
     modules = loaded(tmp_path, *QUERY)
     assert {name for name in NAMES if f"presage.operators.{name}.stages" in modules} == {"windows"}
     assert {name for name in NAMES if f"presage.operators.{name}.bind" in modules} == set()
+    assert modules & {"pyoxigraph", "presage.operators.knowledge.sparql_syntax"} == set()
 
 
 def test_a_check_loads_no_capability_that_binds_nothing(tmp_path: Path) -> None:

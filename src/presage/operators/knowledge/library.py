@@ -19,13 +19,13 @@ from presage.model.paths import ANYWHERE, Roots
 from presage.model.semantics import Knowledge
 from presage.operators.knowledge.probes import Probe
 from presage.operators.knowledge.tables import MarkedTables, PathTable, relation_name
-from presage.operators.knowledge.vocabulary import Reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from presage.operators.knowledge.answers import Answers, Entities
     from presage.operators.knowledge.graph import Graph
+    from presage.operators.knowledge.vocabulary import Reading
 
 # Graphs in memory: the current one, and the one before a REFRESH that may still fail.
 MOST_GRAPHS = 2
@@ -137,9 +137,9 @@ class Library:
 
     def relations(self, declared: Mapping[str, pa.Table], bases: Iterable[Knowledge]) -> Mapping[str, pa.Table]:
         """Relations by name: declared ones, and the answers to registered questions."""
-        from presage.operators.knowledge.answers import Tables
+        from presage.operators.knowledge.relations import Relations
 
-        return Tables(declared, self, bases)
+        return Relations(declared, self, bases)
 
     def source(self, base: str, digest: str) -> bytes:
         """The stored content of a file of a base; HOME_CORRUPT if it is lost."""
