@@ -14,7 +14,7 @@ from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.live.program import compile_program
 from presage.model.time import to_micros
-from presage.operators.knowledge.relations import Relations
+from presage.operators.knowledge.library import Relations
 from presage.operators.running import STEPS as OPERATORS
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.workspace import Workspace

@@ -17,8 +17,7 @@ from presage.errors import PresageError
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.live.deployments import KIND
-from presage.operators.knowledge.library import Library
-from presage.operators.knowledge.relations import Relations
+from presage.operators.knowledge.library import Library, Relations
 from presage.storage import Log, committer
 from presage.storage import failpoints as point
 from presage.storage.catalog_codec import latest_knowledge, restore_declaration, save_declaration
