@@ -125,9 +125,9 @@ class BoundedQueries:
     def _contexts(self) -> Contexts:
         from presage.execution.spark.batch_stages import spark_operators
         from presage.execution.spark.contexts import Contexts
-        from presage.operators.running import OPERATORS
+        from presage.operators.running import all_operators
 
-        return Contexts(self.session, spark_operators(OPERATORS), self.rows_in_memory, self.rows_per_chunk)
+        return Contexts(self.session, spark_operators(all_operators()), self.rows_in_memory, self.rows_per_chunk)
 
     def _context_of(self, nodes: Iterable[Node]) -> BatchContext:
         scans = [scan for node in nodes for scan in node.walk() if isinstance(scan, Scan)]

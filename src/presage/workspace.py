@@ -36,7 +36,7 @@ from presage.model.text import Source, Span
 from presage.model.time import parse_timestamp, wall_clock
 from presage.model.types import TIMESTAMP
 from presage.operators.knowledge.library import Library
-from presage.operators.registry import parts
+from presage.operators.registry import capabilities_in, part, parts
 from presage.plan.query import BoundQuery
 from presage.select.bind import bind_query
 from presage.select.context import QueryContext
@@ -139,7 +139,9 @@ class Workspace:
         # Imported here and below: `presage check` needs neither, and they take a third of its time to load.
         from presage.optimize import in_order, optimize
 
-        return optimize(query.plan, in_order(rule for part in parts("rules").values() for rule in part.RULES))
+        # The rules of a capability change its own nodes alone.
+        own = (part(name, "rules") for name in capabilities_in(query.plan))
+        return optimize(query.plan, in_order(rule for module in own if module is not None for rule in module.RULES))
 
     def explain(self, query: BoundQuery) -> str:
         from presage.plan.explain import explain

@@ -47,7 +47,7 @@ JOINED_LINES = 400
 # One file for each: registered, listed in a table, or found by its name. Such a file may be as short as it likes.
 ONE_FILE_EACH = re.compile(
     r"cli\.\w+|functions\.aggregates\.\w+|optimize\.\w+|lang\.builders\.\w+|"
-    r"operators\.\w+\.(?:analyze|declare|rules|explain|draw|stages|why_not)"
+    r"operators\.\w+\.(?:analyze|warnings|declare|rules|explain|draw|stages|why_not)"
 )
 FRAGMENTS = {
     # PySpark is imported by `execution`, and not by `assembly`.

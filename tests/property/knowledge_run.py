@@ -14,7 +14,7 @@ from presage.lang import parse_statement
 from presage.lang import syntax as s
 from presage.live.program import compile_program
 from presage.model.time import to_micros
-from presage.operators.knowledge.answers import Tables
+from presage.operators.knowledge.library import Relations
 from presage.operators.running import STEPS as OPERATORS
 from presage.plan.nodes import SEQ, TIME, Scan
 from presage.workspace import Workspace
@@ -41,7 +41,7 @@ def rows_of(
     bound = workspace.bind(query, live=live)
     plan = workspace.optimize(bound).plan if workspace.optimizing else bound.plan
     program = compile_program(bound, plan, 1)
-    tables = Tables({}, workspace.library, workspace.catalog.knowledge.values())
+    tables = Relations({}, workspace.library, workspace.catalog.knowledge.values())
     relations = {name: tables[name] for name in program.relations}
 
     def read(scan: Scan) -> pa.Table:

@@ -17,8 +17,7 @@ from presage.errors import PresageError
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
 from presage.live.deployments import KIND
-from presage.operators.knowledge.answers import Tables
-from presage.operators.knowledge.library import Library
+from presage.operators.knowledge.library import Library, Relations
 from presage.storage import Log, committer
 from presage.storage import failpoints as point
 from presage.storage.catalog_codec import latest_knowledge, restore_declaration, save_declaration
@@ -117,7 +116,7 @@ class Knowing(Living):
         self.relations = {}
         try:
             self.deployments = self._deployments(
-                lambda: Tables({}, self.workspace.library, self.catalog.knowledge.values()),
+                lambda: Relations({}, self.workspace.library, self.catalog.knowledge.values()),
                 shards=shards,
                 refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
                 **job,

@@ -22,6 +22,7 @@ from uuid import uuid4
 from numba.core import serialize
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
 
 from presage.arrays.kernel_folders import BUNDLED, PACKAGE, VARIABLE, UserFolder, folder_name, user_folder
 
@@ -67,7 +68,9 @@ class KernelCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         if not self._enabled:
             return None
-        target_context.refresh()
+        # What compiled code calls. `refresh` would also load the compiler's libraries, which takes longer than a small
+        # query; Numba calls it before it compiles.
+        rtsys.initialize(target_context)
         architecture, *processor = target_context.codegen().magic_tuple()
         content = _read_own(self._file(sig, architecture, *processor))
         kernel = _restored(content, sig, target_context)

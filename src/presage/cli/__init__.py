@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
 
 __all__ = ["main"]
 
+# Loading makes 150,000 objects and no garbage. With Python's threshold of 700 it is searched 400 times.
+OBJECTS_PER_COLLECTION = 50_000
+
 
 def main() -> int:
     """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 3 the home
     has a problem, 130 interrupted."""
+    gc.set_threshold(OBJECTS_PER_COLLECTION)
+    # The collection at exit would free every object of a process that ends: a fifth of a small query's time.
+    atexit.register(gc.freeze)
     from presage.cli.failures import INTERRUPTED, end_output
 
     if sys.stdout is None or sys.stderr is None:

@@ -36,6 +36,9 @@ def query(
     with reported(as_json=format is Format.json, debug=debug):
         text = read_checked(file, files, home, debug)
         # Imported here: `presage check` and `--help` stay fast.
+        from presage.model.arrow_and_pandas import leave_pandas_out
+
+        leave_pandas_out()
         from presage.cli.script_results import answer
 
         answer(text, name_of(file), files, format, rows, home, debug, permissions(allow_env, allow_host))

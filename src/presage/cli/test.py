@@ -19,6 +19,9 @@ def try_scenarios(files: Files, format: OutputFormat = Format.table, debug: Debu
     """Run scenarios: events, time and expected rows (ASSERT). Spark is started only if an expression needs it."""
     with reported(as_json=format is Format.json, debug=debug):
         # Imported here to keep `presage --help` fast.
+        from presage.model.arrow_and_pandas import leave_pandas_out
+
+        leave_pandas_out()
         from presage.execution.spark.jvm import SMALL, launch_when_needed
         from presage.scenarios import run_scenarios
 

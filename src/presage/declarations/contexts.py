@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NoReturn
 
 from presage.errors import error
@@ -39,17 +39,21 @@ _NAMED = "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef" + "".join(
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _UNRESERVED = rf"A-Za-z0-9\-._~!$&'()*+,;={_NAMED}"
 _ESCAPED = "%[0-9A-Fa-f]{2}"
-# Possessive quantifiers: no part can begin like the one after it, so matching takes linear time.
-_IRI = re.compile(
-    rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*+):"
-    rf"(?://(?P<authority>(?:(?:[{_UNRESERVED}:]++|{_ESCAPED})*+@)?"
-    rf"(?:\[[0-9A-Za-z:.]++\]|(?:[{_UNRESERVED}]++|{_ESCAPED})*+)(?::[0-9]*+)?)(?=[/?#]|\Z)|(?!//))"
-    rf"(?P<path>(?:[{_UNRESERVED}:@/]++|{_ESCAPED})*+)"
-    rf"(?P<query>\?(?:[{_UNRESERVED}:@/?{_PRIVATE}]++|{_ESCAPED})*+)?"
-    rf"(?P<fragment>\#(?:[{_UNRESERVED}:@/?]++|{_ESCAPED})*+)?"
-)
 _DOTS = re.compile(r"(?:[^?#]*/)?\.\.?(?:[/?#]|\Z)")
 _FIRST_SEGMENT_WITH_COLON = re.compile("[^/?#]*:")
+
+
+@cache  # compiled at the first use: it takes as long as a tenth of `presage check`
+def _iri() -> re.Pattern[str]:
+    # Possessive quantifiers: no part can begin like the one after it, so matching takes linear time.
+    return re.compile(
+        rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*+):"
+        rf"(?://(?P<authority>(?:(?:[{_UNRESERVED}:]++|{_ESCAPED})*+@)?"
+        rf"(?:\[[0-9A-Za-z:.]++\]|(?:[{_UNRESERVED}]++|{_ESCAPED})*+)(?::[0-9]*+)?)(?=[/?#]|\Z)|(?!//))"
+        rf"(?P<path>(?:[{_UNRESERVED}:@/]++|{_ESCAPED})*+)"
+        rf"(?P<query>\?(?:[{_UNRESERVED}:@/?{_PRIVATE}]++|{_ESCAPED})*+)?"
+        rf"(?P<fragment>\#(?:[{_UNRESERVED}:@/?]++|{_ESCAPED})*+)?"
+    )
 
 
 # -- meanings of a context -----------------------------------------------------------------------
@@ -132,7 +136,7 @@ class _Base:
     """The parts of a base IRI that a relative reference is appended to (RFC 3986, 5.2.2)."""
 
     def __init__(self, base: str) -> None:
-        parts = _IRI.fullmatch(base)
+        parts = _iri().fullmatch(base)
         assert parts is not None, base
         authority = parts["authority"]
         self.scheme = f"{parts['scheme']}:"
@@ -168,7 +172,7 @@ def _has_dots(text: str) -> bool:
 
 @lru_cache  # the spellings of an entity lead to one IRI
 def _is_iri(text: str) -> bool:
-    return _IRI.fullmatch(text) is not None
+    return _iri().fullmatch(text) is not None
 
 
 def _valid(text: str) -> str | None:

@@ -96,10 +96,8 @@ def _scanned(scan: Scan, events: pa.Table) -> pa.Table:
     return pa.table({TIME: events[TIME], SEQ: events[SEQ], **named})
 
 
-def stage_of(node: Node, operators: Mapping[str, Operator]) -> Stage | None:
-    """The stage of a node; None if it has none."""
-    for operator in operators.values():
-        if type(node) in operator.stages:
-            stage = operator.stages[type(node)](node)
-            return stage if isinstance(stage, Stage) else None
-    return None
+def stage_of(node: Node, operator: Operator) -> Stage | None:
+    """The stage of a node of the operator; None if it has none."""
+    compile_node = operator.stages.get(type(node))
+    stage = None if compile_node is None else compile_node(node)
+    return stage if isinstance(stage, Stage) else None

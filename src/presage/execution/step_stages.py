@@ -27,13 +27,9 @@ Columns = dict[str, pa.Array | pa.ChunkedArray]
 ROWS_PER_THREAD = 50_000
 
 
-def step_operators(operators: Mapping[str, Operator]) -> dict[type[Node], Callable[..., Rows]]:
+def steps_of(operator: Operator) -> dict[type[Node], Callable[..., Rows]]:
     """By type of node: the function that steps it."""
-    runners: dict[type[Node], Callable[..., Rows]] = {}
-    for operator in operators.values():
-        runners |= {kind: _runner(compile_node) for kind, compile_node in operator.stages.items()}
-        runners |= operator.steps
-    return runners
+    return {kind: _runner(compile_node) for kind, compile_node in operator.stages.items()} | dict(operator.steps)
 
 
 def _runner(compile_node: Callable[[Any], Stage | Node]) -> Callable[[Node, StepContext], Rows]:

@@ -15,13 +15,9 @@ from dataclasses import dataclass, replace
 from presage.errors import error
 from presage.execution.stage import STATEMENT, StateSharing
 from presage.model.types import LONG
-from presage.operators.running import OPERATORS, matching_nodes
+from presage.operators.running import has_own_matches, operator_of
 from presage.plan.expr import Arithmetic, ColumnRef, Comparison, Constant, Expr
 from presage.plan.nodes import Field, Filter, Named, Node, Project, Scan, Stamp, Trait
-
-_SHARED = tuple(operator.shared for operator in OPERATORS.values() if operator.shared is not None)
-KEEPERS = tuple(kind for shared in _SHARED for kind in shared.KEEPERS)
-_APART = tuple(kind for operator in OPERATORS.values() for kind in operator.apart_from_matches)
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ def template_of(plan: Node, columns: tuple[Field, ...]) -> PlanTemplate | None:
     attributes = tuple(a for _, a in read)
     # Interned: keys are compared in every batch.
     key = sys.intern(repr((template, scan.stream, attributes, types, columns)))
-    keepers = tuple(node for node in chain if isinstance(node, KEEPERS))
+    keepers = tuple(node for node in chain if keeps_state(node))
     return PlanTemplate(key, template, keepers, attributes, tuple(extractor.constants))
 
 
@@ -153,17 +149,25 @@ class _ConstantExtractor:
 
 def _is_sharable(chain: Sequence[Node]) -> bool:
     """Whether these nodes, each over the next, can run for many statements."""
-    return not any(isinstance(n, _APART) for n in chain) or not any(isinstance(n, matching_nodes()) for n in chain)
+    apart = any(type(node) in operator_of(node).apart_from_matches for node in chain)
+    return not (apart and any(has_own_matches(node) for node in chain))
 
 
 def _shared_node(node: Node) -> Node | None:
     """The node for many statements; None if this one cannot be shared."""
-    return next((own for shared in _SHARED if (own := shared.shared_node(node)) is not None), None)
+    shared = operator_of(node).shared
+    return None if shared is None else shared.shared_node(node)
+
+
+def keeps_state(node: Node) -> bool:
+    """Whether the node is stateful."""
+    shared = operator_of(node).shared
+    return shared is not None and isinstance(node, shared.KEEPERS)
 
 
 def sharing(node: Node) -> StateSharing:
     """How the operator of a stateful node shares its states."""
-    for shared in _SHARED:
-        if isinstance(node, shared.KEEPERS):
-            return shared
+    shared = operator_of(node).shared
+    if shared is not None and isinstance(node, shared.KEEPERS):
+        return shared
     raise error("INTERNAL", what=f"{type(node).__name__} keeps no state that statements share")

@@ -17,10 +17,10 @@ from presage.columnar.vectors import Ints, constant, to_array
 from presage.execution.stage import STATEMENT
 from presage.execution.steps import OperatorStates, Rows, StepContext, run, run_root
 from presage.live import plan_template
-from presage.live.plan_template import KEEPERS, BindConstants, PlanTemplate, TemplateInput, parameter, sharing
+from presage.live.plan_template import BindConstants, PlanTemplate, TemplateInput, keeps_state, parameter, sharing
 from presage.live.result_slices import SharedRows
 from presage.model.operator_state import State
-from presage.operators.running import STEPS
+from presage.operators.running import Steps
 from presage.plan.nodes import SEQ, TIME, Field, Node
 
 # Fewer statements of one template step as fast one by one.
@@ -73,7 +73,7 @@ class SharedExecution:
         source = next(node for node in nodes if isinstance(node, TemplateInput))
         self.takes = [TIME, SEQ, *(f.name for f in source.columns if f.name != STATEMENT)]  # columns of the events
         self._places = {id(node): -1 - number for number, node in enumerate(nodes)}
-        stateful = [node for node in nodes if isinstance(node, KEEPERS)]
+        stateful = [node for node in nodes if keeps_state(node)]
         self._places |= {id(node): place for node, place in zip(stateful, places, strict=True)}
         self._compiled: dict[Any, Any] = {}
 
@@ -94,11 +94,12 @@ class SharedExecution:
             read=lambda scan: events,
             evaluator=evaluator,
             relations=relations,
-            operators={
-                **STEPS,
-                TemplateInput: lambda node, context: self._input(events, counts, matched, context),
-                BindConstants: self._with_constants,
-            },
+            operators=Steps(
+                {
+                    TemplateInput: lambda node, context: self._input(events, counts, matched, context),
+                    BindConstants: self._with_constants,
+                }
+            ),
             places=self._places,
             states=OperatorStates(dict(states)),
             compiled=self._compiled,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -15,11 +16,13 @@ from presage.live.statement_compiler import StatementCompiler
 from presage.live.why_not_conditions import ConditionReport, why_not_conditions
 from presage.live.why_not_patterns import why_not_patterns
 from presage.model.time import format_timestamp
-from presage.operators.knowledge.lookup import Browser, Selected
 from presage.operators.running import explain_deployed, has_matches
 from presage.plan.display import show
 from presage.plan.picture import Picture
 from presage.storage import Log
+
+if TYPE_CHECKING:
+    from presage.operators.knowledge.lookup import Browser, Selected
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,9 @@ class StatementInspector:
 
     @property
     def knowledge(self) -> Browser:
+        # Imported here: few engines have a knowledge base.
+        from presage.operators.knowledge.lookup import Browser
+
         workspace = self.compiler.workspace
         return Browser(workspace.library, workspace.catalog.knowledge.values())
 

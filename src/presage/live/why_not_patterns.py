@@ -6,6 +6,7 @@ The archive is replayed through the statement's own kernels. Conditions on singl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -21,20 +22,22 @@ from presage.plan.nodes import SEQ, TIME, Filter, Merge, Node, Project, Scan, St
 from presage.storage import Log
 from presage.storage.event_reader import read_events
 
+# The most events of a replay.
+MOST_EVENTS = 500_000
+# Nodes above it that drop no row.
+PASSING = (Stamp, Project)
 
+
+# These are collected at the first why-not: the modules of operators import their kernels.
+@cache
 def _nodes(name: str) -> tuple[type[Node], ...]:
     return tuple(kind for part in parts("why_not").values() for kind in getattr(part, name, ()))
 
 
-# The most events of a replay.
-MOST_EVENTS = 500_000
-# By type of node: why-not of operators.
-_WHY_NOT = {kind: why for part in parts("why_not").values() for kind, why in part.WHY_NOT.items()}
-# Nodes that can be replayed below such a node: their rows depend on single events.
-PLAIN = (Scan, Filter, Project, Merge, *_nodes("PLAIN"))
-_TELL_FILTER = _nodes("TELLS_FILTER")
-# Nodes above it that drop no row.
-PASSING = (Stamp, Project)
+@cache
+def _why_not() -> dict[type[Node], Callable[..., Reasons]]:
+    """By type of node: why-not of operators."""
+    return {kind: why for part in parts("why_not").values() for kind, why in part.WHY_NOT.items()}
 
 
 def why_not_patterns(
@@ -44,7 +47,7 @@ def why_not_patterns(
     the event's sequence number, `end` the position of the statement; `repeats`: whether a replay gives its rows."""
     reasons = []
     for node in program.plan.walk():
-        if type(node) in _WHY_NOT:
+        if type(node) in _why_not():
             why = _cannot(node, program, end, log, repeats)
             cannot = Reasons(node.label(), notes=(why,))
             reasons.append(cannot if why else _replay(node, program, text, end, log, tables, number))
@@ -66,7 +69,7 @@ def _replay(
         upper=program.upper,
         **watermarks_of(program, end),
     )
-    reasons: Reasons = _WHY_NOT[type(node)](node, program.plan, context, number, examiner)
+    reasons = _why_not()[type(node)](node, program.plan, context, number, examiner)
     above = _above(program.plan, node)
     note = f"The operators above it are not checked here: {above}."
     return Reasons(reasons.what, reasons.chances, (*reasons.notes, note)) if above else reasons
@@ -100,7 +103,9 @@ def _cannot(node: Node, program: Program, end: InputPosition, log: Log, repeats:
     scans = [x for x in below if isinstance(x, Scan)]
     if any(scan.made for scan in scans):
         return "It reads rows of other statements; why-not cannot replay them: ask about those statements."
-    others = [x for x in below if not isinstance(x, PLAIN)]
+    # Their rows depend on single events.
+    plain = (Scan, Filter, Project, Merge, *_nodes("PLAIN"))
+    others = [x for x in below if not isinstance(x, plain)]
     if others:
         return f"It reads the result of {type(others[0]).__name__.lower()}; why-not cannot replay it."
     if program.catalyst:
@@ -121,4 +126,4 @@ def _above(plan: Node, node: Node) -> str:
         if not isinstance(plan, PASSING):
             above.append(plan.label())
         (plan,) = [child for child in plan.inputs if any(x is node for x in child.walk())][:1]
-    return "; ".join(above[:-1] if isinstance(node, _TELL_FILTER) else above)
+    return "; ".join(above[:-1] if isinstance(node, _nodes("TELLS_FILTER")) else above)

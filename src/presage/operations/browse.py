@@ -6,15 +6,18 @@ Knowledge bases are browsed by themselves, without a query, so their capability 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from presage.lang import syntax as s
 from presage.live.program import relations_of
-from presage.operators.knowledge.lookup import Browser, Selected
 from presage.storage import Log
 from presage.storage.event_reader import newest_events, read_events
 from presage.workspace import Workspace
+
+if TYPE_CHECKING:
+    from presage.operators.knowledge.lookup import Browser, Selected
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,9 @@ class Browse:
 
     @property
     def knowledge(self) -> Browser:
+        # Imported here: few engines have a knowledge base.
+        from presage.operators.knowledge.lookup import Browser
+
         return Browser(self._workspace.library, self._workspace.catalog.knowledge.values())
 
     def selects(self, query: s.Query, limit: int = 200) -> list[Selected]:

@@ -5,7 +5,7 @@ Each capability implements its part of `Extensions` in a class, the `ITEMS` of i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
 from presage.analyze.scope import ScopeItem
@@ -14,7 +14,7 @@ from presage.lang.match_syntax import MatchClause
 from presage.lang.pattern_syntax import PatternSource
 from presage.model.catalog import Catalog, EventType
 from presage.model.text import Span
-from presage.operators.registry import parts
+from presage.operators.registry import binders, part
 from presage.plan.expr import Expr
 from presage.plan.nodes import Node
 from presage.plan.query import BoundQuery, RuleNote, Watched
@@ -108,6 +108,20 @@ class Extensions(Protocol):
 
 
 def extensions(**options: Any) -> Extensions:
-    """One object that binds the items of all capabilities; `options` are passed to their constructors."""
-    kinds = tuple(part.ITEMS for part in parts("analyze").values())
-    return cast(Extensions, type("RegisteredItems", kinds, {})(**options))
+    """One object that binds the items of all capabilities; `options` are passed to the constructors that take them."""
+    return cast(Extensions, _RegisteredItems(options))
+
+
+class _RegisteredItems:
+    """A capability is imported when one of its items is bound."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+
+    def __getattr__(self, method: str) -> Any:
+        if method not in binders():
+            raise AttributeError(method)
+        module = part(binders()[method], "analyze")
+        assert module is not None
+        taken = getattr(module.ITEMS, "__dataclass_fields__", {})
+        return getattr(module.ITEMS(**{name: v for name, v in self._options.items() if name in taken}), method)

@@ -17,7 +17,7 @@ from presage.operators.registry import parts
 
 def warnings_of(statement: s.Statement, source: Source) -> tuple[QueryWarning, ...]:
     """All warnings about a statement, in the order of the text."""
-    checks = [_check_groups, *(check for part in parts("analyze").values() for check in getattr(part, "WARNINGS", ()))]
+    checks = [_check_groups, *(check for part in parts("warnings").values() for check in part.WARNINGS)]
     found = [each.in_source(source) for check in checks for each in check(statement, source.text)]
     return tuple(sorted(found, key=lambda w: w.span.start if w.span else 0))
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from presage.errors import error
 from presage.model.arrow import to_arrow
+from presage.model.arrow_and_pandas import ensure_pandas
 from presage.model.catalog import Attribute
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, DataType
 from presage.storage.column_coercion import Mask, coerce_array
@@ -267,6 +268,8 @@ class Unreadable:
 
 
 def _python_value(scalar: pa.Scalar) -> Any:
+    if "[ns" in str(scalar.type):  # a time in nanoseconds, or a value that has one inside
+        ensure_pandas()
     try:
         return scalar.as_py()
     except (ValueError, OverflowError, KeyError) as broken:
@@ -290,6 +293,7 @@ def check_mappings(attributes: tuple[Attribute, ...], required: str | None, rows
 
 
 def _check_pandas(attributes: tuple[Attribute, ...], required: str | None, frame: Any, what: str) -> Checked:
+    ensure_pandas()
     refuse_duplicates([str(name) for name in frame.columns], what)
     types = {a.name: a.type for a in attributes}
     columns: dict[str, pa.Array | list[Any]] = {}

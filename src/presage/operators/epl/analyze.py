@@ -1,4 +1,4 @@
-"""The item of FROM that EPL patterns bind, PATTERN […], and the warnings about it."""
+"""The item of FROM that EPL patterns bind, PATTERN […]."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from presage.lang.pattern_syntax import PatternSource
 from presage.model.catalog import Catalog, EventType
 from presage.model.text import Span
 from presage.operators.epl.bind import bind_pattern
-from presage.operators.epl.guard_cover import check_guards
 from presage.plan.nodes import Node
 
 
@@ -23,4 +22,3 @@ class EplItems:
 
 
 ITEMS = EplItems
-WARNINGS = (check_guards,)

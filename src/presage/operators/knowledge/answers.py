@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,10 @@ import pyarrow as pa
 
 from presage.declarations.contexts import entity_of
 from presage.model.arrow import to_arrow
-from presage.model.semantics import Knowledge
 from presage.operators.knowledge.graph import Graph
-from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.probes import Key, Probe
 from presage.operators.knowledge.tables import MARK, MarkedTables, PathTable, key_values, value_of
 from presage.operators.knowledge.vocabulary import Reading
-from presage.plan.answer_relations import COMPUTED
 
 # Cached keys of one question.
 MOST_KEYS = 200_000
@@ -125,27 +122,3 @@ def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[Any, ...]], npt.N
     _, first, places = np.unique(codes, return_index=True, return_inverse=True)
     chosen = [column.take(pa.array(first)).to_pylist() for column in columns]
     return list(zip(*chosen, strict=True)) if columns else [()], places
-
-
-class Tables(Mapping[str, pa.Table]):
-    """Relations by name: declared ones, and the answers to PATHs."""
-
-    def __init__(self, relations: Mapping[str, pa.Table], library: Library, bases: Iterable[Knowledge]) -> None:
-        self._relations = relations
-        self._library = library
-        self._bases = tuple(bases)
-
-    def __getitem__(self, name: str) -> pa.Table:
-        if name.startswith(COMPUTED) and name in self._library.tables:
-            return self._library.rows(name, self._bases)
-        if name in self._library.probes:
-            return self._library.answered(name, self._bases)  # computed as keys occur, see `Answers`
-        if name in self._library.readings:
-            return self._library.known(name, self._bases)
-        return self._relations[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([*self._relations, *self._library.tables, *self._library.probes])
-
-    def __len__(self) -> int:
-        return len(self._relations) + len(self._library.tables) + len(self._library.probes)

@@ -11,7 +11,7 @@ import pyoxigraph as ox
 
 from presage.operators.knowledge import owl_terms as owl
 from presage.operators.knowledge.closure import at_most, listed, lists_of
-from presage.operators.knowledge.sparql_syntax import RDF
+from presage.operators.knowledge.namespaces import RDF
 from presage.operators.knowledge.triples import (
     Tables,
     is_in,

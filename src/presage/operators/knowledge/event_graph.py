@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyoxigraph as ox
 
 from presage.operators.knowledge.graph import Graph
-from presage.operators.knowledge.sparql_syntax import RDF_TYPE
+from presage.operators.knowledge.namespaces import RDF_TYPE
 
 # A property, a value, and the datatype of the value; None for an entity.
 Fact = tuple[str, str, str | None]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from presage.errors import error
+from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.filters import NotNativeError
 from presage.operators.knowledge.vocabulary import Vocabulary
@@ -154,7 +155,7 @@ class _EventSearch:
 
     def _of_events(self, predicate: q.Iri) -> tuple[bool, bool]:
         """Whether events have the property, and whether its values may be events."""
-        typed = predicate.value == q.RDF_TYPE and self.vocabulary.class_iri is not None
+        typed = predicate.value == ns.RDF_TYPE and self.vocabulary.class_iri is not None
         says = typed or bool(self.vocabulary.readings_of(predicate.value))
         return says, bool(self.vocabulary.inverse_readings_of(predicate.value))
 

@@ -9,7 +9,7 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -19,13 +19,14 @@ from presage.model.paths import ANYWHERE, Roots
 from presage.model.semantics import Knowledge
 from presage.operators.knowledge.probes import Probe
 from presage.operators.knowledge.tables import MarkedTables, PathTable, relation_name
-from presage.operators.knowledge.vocabulary import Reading
+from presage.plan.answer_relations import COMPUTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from presage.operators.knowledge.answers import Answers, Entities
     from presage.operators.knowledge.graph import Graph
+    from presage.operators.knowledge.vocabulary import Reading
 
 # Graphs in memory: the current one, and the one before a REFRESH that may still fail.
 MOST_GRAPHS = 2
@@ -137,9 +138,7 @@ class Library:
 
     def relations(self, declared: Mapping[str, pa.Table], bases: Iterable[Knowledge]) -> Mapping[str, pa.Table]:
         """Relations by name: declared ones, and the answers to registered questions."""
-        from presage.operators.knowledge.answers import Tables
-
-        return Tables(declared, self, bases)
+        return Relations(declared, self, bases)
 
     def source(self, base: str, digest: str) -> bytes:
         """The stored content of a file of a base; HOME_CORRUPT if it is lost."""
@@ -177,3 +176,27 @@ class Library:
 
 def _key(bases: Iterable[Knowledge]) -> tuple[object, ...]:
     return tuple((base.name, base.files, base.reasoning) for base in bases)
+
+
+class Relations(Mapping[str, "pa.Table"]):
+    """Relations by name: declared ones, and the answers to PATHs."""
+
+    def __init__(self, relations: Mapping[str, pa.Table], library: Library, bases: Iterable[Knowledge]) -> None:
+        self._relations = relations
+        self._library = library
+        self._bases = tuple(bases)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name.startswith(COMPUTED) and name in self._library.tables:
+            return self._library.rows(name, self._bases)
+        if name in self._library.probes:
+            return self._library.answered(name, self._bases)  # computed as keys occur, see `Answers`
+        if name in self._library.readings:
+            return self._library.known(name, self._bases)
+        return self._relations[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._relations, *self._library.tables, *self._library.probes])
+
+    def __len__(self) -> int:
+        return len(self._relations) + len(self._library.tables) + len(self._library.probes)

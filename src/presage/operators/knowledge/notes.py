@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from presage.operators.knowledge.sparql_syntax import RDF_TYPE
+from presage.operators.knowledge.namespaces import RDF_TYPE
 from presage.plan.query import RuleNote
 
 NORMALISE, PRUNE, TRANSFORM, RELATE = "normalise_terms", "prune_constants", "transform_hops", "relate_paths"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presage.operators.knowledge.sparql_syntax import RDF, XSD
+from presage.operators.knowledge.namespaces import RDF, XSD
 
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"

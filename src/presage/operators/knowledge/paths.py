@@ -19,6 +19,7 @@ from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import InTable
 from presage.lang.print_terms import print_expression
 from presage.model.types import DOUBLE, STRING
+from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.filters import FALSE, TRUE, FilterReader, NotNativeError, all_of, any_of, signed
 from presage.operators.knowledge.graph_patterns import (
@@ -119,7 +120,7 @@ class PathReader:
             raise NotNativeError  # entities are named by strings
         if element.subject == event and element.object != event:
             ways: list[tuple[q.Triple, Reading] | q.Element] = [(element, r) for r in self.vocabulary.readings_of(iri)]
-            if iri == q.RDF_TYPE and self.vocabulary.class_iri is not None:
+            if iri == ns.RDF_TYPE and self.vocabulary.class_iri is not None:
                 ways.append(_has_class(q.Iri(self.vocabulary.class_iri), element.object))
             return ways
         if element.object == event and element.subject != event:
@@ -405,7 +406,7 @@ def _is_known(term: q.Term) -> q.Group:
 def _has_class(own: q.Iri, wanted: q.Term) -> q.Element:
     """The condition that members of a class have a type: it is the class itself, or a superclass."""
     if own == wanted:
-        return q.Filter(q.Literal("true", q.XSD_BOOLEAN))
+        return q.Filter(q.Literal("true", ns.XSD_BOOLEAN))
     above = q.Triple(own, _CLASSES_ABOVE, wanted)
     if not isinstance(wanted, q.Var):
         return above

@@ -18,14 +18,14 @@ from presage.declarations.contexts import entity_of
 from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.types import DataType
-from presage.operators.knowledge.sparql_syntax import RDF_TYPE, XSD, XSD_DECIMAL
+from presage.operators.knowledge.namespaces import RDF_TYPE, XSD, XSD_DECIMAL
 from presage.operators.knowledge.tables import natural_datatype, relation_name
-from presage.operators.knowledge.vocabulary import Reading
 from presage.plan.answer_relations import PROBED
 
 if TYPE_CHECKING:
     from presage.operators.knowledge.event_graph import Fact
     from presage.operators.knowledge.graph import Graph
+    from presage.operators.knowledge.vocabulary import Reading
 
 DATE_TIME = XSD + "dateTime"
 # Placeholders of NULL values.

@@ -21,6 +21,7 @@ from presage.model import types as t
 from presage.model.catalog import Catalog, EventType, Virtual
 from presage.model.text import Span
 from presage.model.types import DataType, common_type
+from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.clauses import general_form, is_clause_form
 from presage.operators.knowledge.filters import FALSE, NotNativeError, all_of, any_of
@@ -33,6 +34,7 @@ from presage.operators.knowledge.path_text import parse_path, placed_at, refuse_
 from presage.operators.knowledge.paths import PathReader, Solutions
 from presage.operators.knowledge.probes import Probe, sees
 from presage.operators.knowledge.references import events_of
+from presage.operators.knowledge.rewritten import Rewritten
 from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import PathTable
 from presage.operators.knowledge.vocabulary import Vocabulary
@@ -41,27 +43,14 @@ from presage.plan.query import RuleNote, Watched
 if TYPE_CHECKING:
     from presage.operators.knowledge.graph import Graph
 
-PREFIXES = {"rdf": q.RDF, "rdfs": RDFS, "owl": OWL, "xsd": q.XSD}
+PREFIXES = {"rdf": ns.RDF, "rdfs": RDFS, "owl": OWL, "xsd": ns.XSD}
 CONTEXT = "declare the stream with CONTEXT 'file.jsonld'"
 # Prefixes that no name of a user can have: of items with the solutions of a PATH, and of virtual attributes.
 SOLUTIONS, OF_STREAM = "~path", "~of"
 
 
-@dataclass(frozen=True)
-class Rewritten:
-    """The query, the catalog that it is bound against, and the notes for EXPLAIN."""
-
-    query: s.Query
-    catalog: Catalog
-    notes: tuple[RuleNote, ...] = ()
-    watched: tuple[Watched, ...] = ()
-    knows: bool = False
-
-
 def in_plain_words(query: s.Query, catalog: Catalog, library: Library, optimize: bool, fixed: bool) -> Rewritten:
     """`fixed`: the plan must not change when the knowledge does, so no knowledge becomes a constant."""
-    if not query.parts and not any(isinstance(node, Path | Qualified | EventVariable) for node in nodes_of(query)):
-        return Rewritten(query, catalog)
     return _Rewriter(query, catalog, library, optimize, fixed).rewrite()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.sparql_lexer import NUMBER, OP, VAR, WORD, Token
 from presage.operators.knowledge.sparql_terms import Terms
@@ -151,7 +152,7 @@ class Expressions(Terms):
         name = self.iri()
         if not self.token.is_op("("):
             return name
-        if not name.value.startswith(q.XSD) or name.value.removeprefix(q.XSD) not in _CASTS:
+        if not name.value.startswith(ns.XSD) or name.value.removeprefix(ns.XSD) not in _CASTS:
             self.reject(token, f"there is no function <{name.value}>; by an IRI are called the casts of xsd:")
         args = self._arguments()
         if len(args) != 1:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 
 # Numbers and truth values that may be written without quotes. Not those with a `+`: Oxigraph (0.5) reads `p +1` as
 # the path `p+` and the object 1.
 _SHORT = {
-    q.XSD_INTEGER: re.compile(r"-?[0-9]+"),
-    q.XSD_DECIMAL: re.compile(r"-?[0-9]*\.[0-9]+"),
-    q.XSD_DOUBLE: re.compile(r"-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)[eE][+-]?[0-9]+"),
-    q.XSD_BOOLEAN: re.compile("true|false"),
+    ns.XSD_INTEGER: re.compile(r"-?[0-9]+"),
+    ns.XSD_DECIMAL: re.compile(r"-?[0-9]*\.[0-9]+"),
+    ns.XSD_DOUBLE: re.compile(r"-?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)[eE][+-]?[0-9]+"),
+    ns.XSD_BOOLEAN: re.compile("true|false"),
 }
 _NOT_IN_IRI = re.compile(r'[<>"{}|^`\\\x00-\x20]')
 _OR, _AND, _RELATION, _SUM, _PRODUCT, _UNARY, _ATOM = range(7)
@@ -87,7 +88,7 @@ def print_term(term: q.Term) -> str:
             quoted = f'"{lexical.translate(_ESCAPES)}"'
             if language is not None:
                 return f"{quoted}@{language}"
-            return quoted if datatype == q.XSD_STRING else f"{quoted}^^{print_term(q.Iri(datatype))}"
+            return quoted if datatype == ns.XSD_STRING else f"{quoted}^^{print_term(q.Iri(datatype))}"
 
 
 def print_path(path: q.Path, tightest: int = _ALTERNATIVE) -> str:

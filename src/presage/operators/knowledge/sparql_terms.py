@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 
 from presage.model.text import Span
+from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.sparql_lexer import (
     BLANK,
@@ -87,15 +88,15 @@ class Terms(Cursor):
 
     def literal(self) -> q.Literal:
         token = self.take()
-        lexical, datatype, language = token.text.lower(), q.XSD_BOOLEAN, None
+        lexical, datatype, language = token.text.lower(), ns.XSD_BOOLEAN, None
         if token.kind == NUMBER:
             lexical = token.text
-            decimal = q.XSD_DECIMAL if "." in lexical else q.XSD_INTEGER
-            datatype = q.XSD_DOUBLE if re.search("[eE]", lexical) else decimal
+            decimal = ns.XSD_DECIMAL if "." in lexical else ns.XSD_INTEGER
+            datatype = ns.XSD_DOUBLE if re.search("[eE]", lexical) else decimal
         elif token.kind == STRING:
-            lexical, datatype = self._content(token), q.XSD_STRING
+            lexical, datatype = self._content(token), ns.XSD_STRING
             if self.token.kind == LANG:
-                datatype, language = q.LANG_STRING, self.take().text[1:].lower()
+                datatype, language = ns.LANG_STRING, self.take().text[1:].lower()
             elif self.accept_op("^^"):
                 datatype = self.iri().value
         return q.Literal(lexical, datatype, language, span=self.span(token.start))
@@ -159,12 +160,12 @@ class Terms(Cursor):
         start = self.token.start
         items = self.enclosed("()", lambda: self._members(out))
         span = self.span(start)
-        rest: q.Term = q.Iri(q.RDF_NIL, span=span)
+        rest: q.Term = q.Iri(ns.RDF_NIL, span=span)
         cells: list[q.Triple] = []
         for item in reversed(items):
             cell = self.fresh(start, self.ended)
-            cells.append(q.Triple(cell, q.Iri(q.RDF_REST, span=span), rest, span=span))
-            cells.append(q.Triple(cell, q.Iri(q.RDF_FIRST, span=span), item, span=item.span))
+            cells.append(q.Triple(cell, q.Iri(ns.RDF_REST, span=span), rest, span=span))
+            cells.append(q.Triple(cell, q.Iri(ns.RDF_FIRST, span=span), item, span=item.span))
             rest = cell
         out.extend(reversed(cells))
         return rest
@@ -230,7 +231,7 @@ class Terms(Cursor):
     def _property(self, expected: str) -> q.Iri:
         if self.token.text != "a":
             return self.iri(expected)
-        return q.Iri(q.RDF_TYPE, span=self.span(self.take().start))
+        return q.Iri(ns.RDF_TYPE, span=self.span(self.take().start))
 
     def _negated(self, start: int) -> q.NegatedSet:
         forward: list[q.Iri] = []

@@ -10,14 +10,16 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from presage.declarations.contexts import spellings
 from presage.model import types as t
 from presage.model.types import DataType
-from presage.operators.knowledge.sparql_syntax import LANG_STRING, XSD
-from presage.operators.knowledge.vocabulary import Reading
+from presage.operators.knowledge.namespaces import LANG_STRING, XSD
 from presage.plan.answer_relations import COMPUTED
+
+if TYPE_CHECKING:
+    from presage.operators.knowledge.vocabulary import Reading
 
 _SIGNED = ("integer", "long", "int", "short", "byte", "nonPositiveInteger", "negativeInteger")
 _UNSIGNED = ("nonNegativeInteger", "positiveInteger", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte")

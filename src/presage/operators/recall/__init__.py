@@ -1,1 +1,3 @@
 """RECALL: every event meets the history before it."""
+
+BINDS = ("recalled",)
