@@ -81,7 +81,7 @@ class Assembly:
         self.log = Log.open(home)
         base, folder = Path.cwd(), self.log.home.path
         roots = Roots.of(options.roots, [base, folder])
-        library = Library(folder / "knowledge")
+        library = Library(self.log.home.store, folder / "knowledge")
         self.workspace = Workspace(
             roots, base, library=library, optimizing=options.optimize, permissions=options.permissions
         )

@@ -117,7 +117,7 @@ class Engine:
 
     @property
     def home(self) -> Path:
-        return self._log.home.path
+        return self._log.home.folder
 
     @property
     def catalog(self) -> Catalog:

@@ -200,7 +200,7 @@ class StatementExecutor:
                 refuse_other_rows(relation, rows, workspace.allowed, statement.span)
             return
         name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
-        tables, extra = save_declaration(self.log.home.path, name, before, after, workspace.allowed)
+        tables, extra = save_declaration(self.log.home, name, before, after, workspace.allowed)
         self.log.append_catalog(
             _ACTIONS.get(type(statement), "create"),
             type(statement).__name__,

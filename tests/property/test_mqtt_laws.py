@@ -32,7 +32,7 @@ ACTIONS = (
     "crash",
     "crash",
 )
-POINTS = (point.STAGED, point.RECORD_WRITTEN, point.COMMITTED, point.TABLE_COMMITTED, point.MARKED)
+POINTS = (point.STAGED, point.RECORD_WRITTEN, point.COMMITTED, point.TABLE_COMMITTED, point.APPLIED)
 
 
 class Life:

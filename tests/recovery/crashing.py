@@ -135,7 +135,7 @@ def contents(log: Log) -> dict[str, Any]:
         found[name] = {
             "events": log.archive.read_arrow(log.archive.snapshot(name)).to_pylist(),
             "late": log.archive.read_late(name).to_pylist(),
-            "rejected": log.archive.read_rejected(name).drop_columns(["at"]).to_pylist(),
+            "rejected": log.archive.read_rejected(name).drop_columns(["at", "load"]).to_pylist(),
             "counts": (info.rows, info.late, info.rejected, info.ignored, info.first_time, info.last_time),
             "clock": (info.last_seq, info.watermark),
         }

@@ -78,7 +78,7 @@ class Living:
         for statement in self.workspace.parse(text).statements:
             before, after = self.catalog, self.workspace.declare(statement)
             name = str(getattr(statement, "insert_into", None) or getattr(statement, "name", ""))
-            _, extra = save_declaration(self.log.home.path, name, before, after)
+            _, extra = save_declaration(self.log.home, name, before, after)
             self.log.append_catalog(
                 "create",
                 type(statement).__name__,
@@ -167,7 +167,7 @@ class Living:
     def states(self) -> dict[str, bytes]:
         """What the states hold, by statement, shard and place in the plan."""
         return {
-            f"{number}/{key}": read_chain(self.log.home.states, chain).to_bytes()
+            f"{number}/{key}": read_chain(self.log.home.store, self.log.home.states, chain).to_bytes()
             for number, st in self.deployments.job.statements.items()
             for key, chain in st.states.items()
         }

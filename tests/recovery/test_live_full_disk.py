@@ -14,8 +14,9 @@ from presage import Engine
 from presage.errors import PresageError
 from presage.live import state_files as states
 from presage.storage import committer
+from presage.storage.catalog_log import CatalogLog
 from presage.storage.delta import DeltaTables
-from presage.storage.disk import Disk
+from presage.storage.file_store import FileStore
 from presage.storage.journal import Journal
 from recovery.crashing import MemoryDisk, MemoryTables, data_files
 from recovery.living import Living
@@ -27,9 +28,12 @@ PLACES: dict[str, tuple[Any, str]] = {
     "writing the record": (Journal, "write"),
     "changing a table": (MemoryTables, "change"),
     "changing a Delta table": (DeltaTables, "change"),
-    "marking the record": (Journal, "mark"),
 }
-EVERYWHERE = {"writing a file": (Disk, "_write"), "writing a new file": (Disk, "write_new")}
+EVERYWHERE = {
+    "writing the catalog": (CatalogLog, "write"),
+    "writing a file": (FileStore, "_write"),
+    "writing a new file": (FileStore, "create"),
+}
 
 
 @contextmanager
@@ -88,8 +92,13 @@ def test_a_batch_without_space_fails_and_the_next_one_makes_up_for_it(
     assert len(data_files(tmp_path / "home")) == len(data_files(tmp_path / "whole"))
 
 
-@pytest.mark.parametrize("where", ["writing the record", "marking the record"])
-@pytest.mark.parametrize("what", ["deploy", "replace", "stop", "resume"])
+CHANGES = ("deploy", "replace", "stop", "resume")
+
+
+@pytest.mark.parametrize(
+    ("what", "where"),
+    [*((what, "writing the record") for what in CHANGES), *((what, "writing the catalog") for what in CHANGES[:3])],
+)
 def test_a_change_of_statements_without_space_happens_whole_or_not_at_all(
     what: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +143,7 @@ def test_a_change_of_statements_without_space_happens_whole_or_not_at_all(
         assert whole.found()["producers"] == found["producers"]
 
 
-@pytest.mark.parametrize("where", ["writing a file", "writing a new file", "marking the record"])
+@pytest.mark.parametrize("where", ["writing a file", "writing a new file", "changing a Delta table"])
 def test_a_home_on_a_full_disk_is_closed_with_an_error_and_can_be_opened_once_there_is_space(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,22 +153,22 @@ def test_a_home_on_a_full_disk_is_closed_with_an_error_and_can_be_opened_once_th
     engine.deploy(STATEMENTS["window"], "window")
     with full(where, monkeypatch):
         for call in (lambda: engine.load("Tick", ticks(9, 6)), engine.deployments["window"].drain):
-            # Marking comes after the fact: the second call finishes what the first has begun.
+            # A table is changed after the fact: the second call finishes what the first has begun.
             with pytest.raises(PresageError) as refused:
                 call()
             assert refused.value.code == "DISK_FULL"
-        if where == "writing a file":
+        if where != "changing a Delta table":
             with pytest.raises(PresageError, match="nothing is lost") as refused:
                 engine.close()
             assert refused.value.code == "DISK_FULL"
         else:
             engine.close()
-        if where == "marking the record":
+        if where == "changing a Delta table":
             with pytest.raises(PresageError, match="open the home again") as refused:
                 Engine(home=tmp_path / "home", live=False, driven=False)
             assert refused.value.code == "DISK_FULL"
     with Engine(home=tmp_path / "home", live=False, driven=False) as engine:
-        if where != "marking the record":  # the load had not happened
+        if where != "changing a Delta table":  # the load had not happened
             engine.load("Tick", ticks(9, 6))
         engine.deployments["window"].drain()
         again = engine.deployments["window"].table().to_pylist()

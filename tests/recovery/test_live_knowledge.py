@@ -22,6 +22,7 @@ from presage.storage import Log, committer
 from presage.storage import failpoints as point
 from presage.storage.catalog_codec import latest_knowledge, restore_declaration, save_declaration
 from presage.storage.failpoints import Failpoints
+from presage.storage.file_store import FileStore
 from presage.workspace import Workspace
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
@@ -112,7 +113,7 @@ class Knowing(Living):
         self.folder = folder
         tables = (disk or MemoryDisk()).tables()
         self.log = Log.open(home, durable=False, points=points, tables=tables)
-        self.workspace = Workspace([folder], folder, library=Library(home / "knowledge"))
+        self.workspace = Workspace([folder], folder, library=Library(FileStore(), home / "knowledge"))
         self.relations = {}
         try:
             self.deployments = self._deployments(
@@ -129,7 +130,7 @@ class Knowing(Living):
                 for statement in self.workspace.parse(entry.text).statements:
                     self.workspace.catalog = self.workspace.declare(statement, again=True)
                 self.workspace.catalog, _ = restore_declaration(
-                    home, self.catalog, entry, latest_knowledge(entries), read_context
+                    self.log.home, self.catalog, entry, latest_knowledge(entries), read_context
                 )
         except BaseException:
             self.log.home.unlock()
@@ -146,7 +147,7 @@ class Knowing(Living):
 
             def change(statement: Any = statement, before: Any = before, after: Any = after) -> None:
                 name = statement.name
-                _, extra = save_declaration(self.log.home.path, name, before, after)
+                _, extra = save_declaration(self.log.home, name, before, after)
                 action = "refresh" if isinstance(statement, RefreshKnowledge) else "create"
                 creates = after.loadable(besides=before)
                 kind = type(statement).__name__

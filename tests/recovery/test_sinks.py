@@ -20,7 +20,7 @@ from unit.sinks.delivering import Delivering, Server, in_files
 
 LIVES = 3
 ROWS = 20
-POINTS = (*point.SINK_POINTS, point.RECORD_WRITTEN, point.COMMITTED, point.MARKED, point.HEAD_WRITTEN)
+POINTS = (*point.SINK_POINTS, point.RECORD_WRITTEN, point.COMMITTED, point.APPLIED, point.HEAD_WRITTEN)
 
 
 @pytest.fixture

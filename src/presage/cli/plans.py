@@ -37,8 +37,7 @@ def draw_all(text: str, name: str, home: Path | None) -> str:
 def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tuple[str, BoundQuery]]]:
     """The queries in one line each, and bound to what is declared before them."""
     roots = Roots((Path.cwd(), *([home] if home is not None else [])), bounded=False)
-    catalog = _catalog_of(home) if home is not None else Catalog()
-    library = Library(home / "knowledge", keeps=False) if home is not None else Library()
+    catalog, library = _contents_of(home) if home is not None else (Catalog(), Library())
     script = Workspace(roots, Path.cwd(), catalog, library=library).check(text, name)
     workspace = Workspace(roots, Path.cwd(), catalog, library=library)
     queries: list[tuple[str, BoundQuery]] = []
@@ -53,9 +52,10 @@ def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tup
     return workspace, queries
 
 
-def _catalog_of(home: Path) -> Catalog:
+def _contents_of(home: Path) -> tuple[Catalog, Library]:
     # Only a home needs the archive's libraries.
     from presage.engine import Engine
+    from presage.storage.file_store import FileStore
 
     with Engine(home=home, live=False) as engine:
-        return engine.catalog
+        return engine.catalog, Library(FileStore(), home / "knowledge", keeps=False)

@@ -371,14 +371,14 @@ def restore_catalog(
 ) -> None:
     """Replay the catalog's log of a home: its declarations and statements; fills `relations`."""
     entries = list(log.catalog_entries())
-    home, latest = log.home.path, latest_knowledge(entries)
+    home, latest = log.home, latest_knowledge(entries)
     # Declarations of older versions are accepted, even if new ones like them are rejected.
     with patterns_of_older_homes():
         for entry in entries:
             if entry.kind == KIND:
                 deployments.replay(entry)
                 continue
-            script = workspace.parse(entry.text, f"catalog of {home}")
+            script = workspace.parse(entry.text, f"catalog of {home.path}")
             with located(script.source):
                 for statement in script.statements:
                     workspace.catalog = workspace.declare(statement, again=True)

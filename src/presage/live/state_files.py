@@ -6,13 +6,13 @@ belong to a statement, with a checksum: a file without a reference is garbage, a
 
 from __future__ import annotations
 
-import os
+import re
 import struct
 import uuid
 import zlib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -20,12 +20,14 @@ import pyarrow as pa
 from presage.errors import PresageError, error
 from presage.live.state_delta import apply_change, change_between
 from presage.model.operator_state import State
+from presage.storage.store import Store
 
 K = TypeVar("K")
 MAGIC = b"PRSGPACK"
 VERSION = 1
 COMPUTED_AGAIN = "nothing: the state is computed again from the log"
 _HEAD = struct.Struct("<8sH")
+_NAME = re.compile(r"(\d{14,})-")
 # A chain of deltas is read at a restart, and listed in every record: it stays short, and smaller than its snapshot. A
 # large snapshot, which is expensive to write, may have more deltas.
 MOST_CHANGES, MOST_OF_LARGE = 16, 256
@@ -70,28 +72,21 @@ class StateWrite:
     after: State
 
 
-def write_states(folder: Path, states: Mapping[K, StateWrite], durable: bool) -> dict[K, Chain]:
-    """Write states into one new file; the caller makes the folder's entry durable."""
+def write_states(store: Store, folder: PurePath, states: Mapping[K, StateWrite], generation: int) -> dict[K, Chain]:
+    """Write states into one new file; the caller flushes the folder. `generation`: of the process that has the home."""
     if not states:
         return {}
     chains: dict[K, Chain] = {}
-    name = f"{uuid.uuid4().hex}.states"
-    try:
-        with open(folder / name, "xb") as file:
-            file.write(_HEAD.pack(MAGIC, VERSION))
-            for key, written in states.items():
-                state, chain = _encoded(written)
-                start, check = file.tell(), 0
-                for piece in state.pieces():
-                    check = zlib.crc32(piece, check)
-                    file.write(piece)
-                chains[key] = (*chain, StateRef(name, start, file.tell() - start, check))
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-    except OSError:
-        (folder / name).unlink(missing_ok=True)  # the disk may be full
-        raise
+    name = f"{generation:014d}-{uuid.uuid4().hex}.states"
+    with store.writer(folder / name) as file:
+        file.write(_HEAD.pack(MAGIC, VERSION))
+        for key, written in states.items():
+            state, chain = _encoded(written)
+            start, check = file.tell(), 0
+            for piece in state.pieces():
+                check = zlib.crc32(piece, check)
+                file.write(piece)
+            chains[key] = (*chain, StateRef(name, start, file.tell() - start, check))
     return chains
 
 
@@ -111,21 +106,22 @@ def most_changes(snapshot: int) -> int:
     return max(MOST_CHANGES, min(MOST_OF_LARGE, snapshot // BYTES_PER_CHANGE))
 
 
-def read_chain(folder: Path, chain: Chain) -> State:
+def read_chain(store: Store, folder: PurePath, chain: Chain) -> State:
     """The state of a snapshot and the deltas after it."""
-    state = read_state(folder, chain[0])
+    state = read_state(store, folder, chain[0])
     for ref in chain[1:]:
-        state = apply_change(state, read_state(folder, ref))
+        state = apply_change(state, read_state(store, folder, ref))
     return state
 
 
-def read_state(folder: Path, ref: StateRef) -> State:
+def read_state(store: Store, folder: PurePath, ref: StateRef) -> State:
     path = folder / ref.file
     try:
-        with open(path, "rb") as file:
-            head = file.read(_HEAD.size)
-            file.seek(ref.start)
-            data = pa.py_buffer(file.read(ref.length))
+        # The head of the file lies in front of its first state.
+        start = 0 if ref.start <= _HEAD.size else ref.start
+        head = store.read(path, 0, _HEAD.size) if start else b""
+        content = store.read(path, start, ref.start - start + ref.length)
+        head, data = head or content[: _HEAD.size], pa.py_buffer(content[ref.start - start :])
     except OSError as failure:
         missing = isinstance(failure, FileNotFoundError)
         raise _corrupt(path, "it is missing" if missing else failure.strerror or str(failure)) from failure
@@ -140,14 +136,15 @@ def read_state(folder: Path, ref: StateRef) -> State:
     return State.from_bytes(data, path)
 
 
-def remove_unnamed(folder: Path, named: Container[str]) -> None:
-    """Remove the files without a reference."""
-    for name in os.listdir(folder):
-        if name not in named:
-            (folder / name).unlink(missing_ok=True)
+def remove_unnamed(store: Store, folder: PurePath, named: Container[str], generation: int) -> None:
+    """Remove the files without a reference, except those of a process that has taken over the home meanwhile."""
+    for name in store.names(folder):
+        made = _NAME.match(name)
+        if name not in named and (made is None or int(made[1]) <= generation):
+            store.delete(folder / name)
 
 
-def _corrupt(path: Path, why: str) -> PresageError:
+def _corrupt(path: PurePath, why: str) -> PresageError:
     return error("HOME_CORRUPT", what="a state file", path=path, why=why, fix=COMPUTED_AGAIN)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from presage.errors import error
@@ -17,7 +16,7 @@ from presage.live.statement import Statement
 from presage.live.tasks import Outcome, SharedOutcome, SharedTask, Task
 from presage.model.operator_state import State
 from presage.plan.nodes import Node
-from presage.storage.disk import storage
+from presage.storage.failures import storage
 from presage.storage.home import Home
 
 BATCHES_PER_SWEEP = 16
@@ -65,7 +64,7 @@ class StateStore:
             nodes = task.program.keepers
             return {p: sharing(nodes[p]).alone(nodes[p], s, int(task.number)) for p, s in self._of_shared(name).items()}
         chains = self.chains(task.number, task.shard)
-        states = {place: read_chain(self._home.states, chain) for place, chain in chains.items()}
+        states = {place: self._read(chain) for place, chain in chains.items()}
         self._cache.setdefault(task.number, {})[task.shard] = states
         return states
 
@@ -109,7 +108,7 @@ class StateStore:
     def _of_shared(self, name: str) -> dict[str, State]:
         if name not in self._shared:
             chains = chains_from_json(self._published()[name])
-            self._shared[name] = {place: read_chain(self._home.states, chain) for place, chain in chains.items()}
+            self._shared[name] = {place: self._read(chain) for place, chain in chains.items()}
         return self._shared[name]
 
     def chains(self, number: str, shard: int) -> dict[str, Chain]:
@@ -136,7 +135,7 @@ class StateStore:
             for place, state in o.states.items():
                 written[o.number, f"{o.shard}/{place}"] = StateWrite(cached.get(place), old.get(place, ()), state)
             for place in self._in_sparse_files(o, old):
-                state = cached[place] if place in cached else read_chain(self._home.states, old[place])
+                state = cached[place] if place in cached else self._read(old[place])
                 written[o.number, f"{o.shard}/{place}"] = StateWrite(None, (), state)
             for place, chain in o.chains.items():
                 places.own.setdefault(o.number, {})[f"{o.shard}/{place}"] = chain
@@ -150,9 +149,9 @@ class StateStore:
             for place, state in shared.states.items():
                 written[SHARED + shared.name, place] = StateWrite(before.get(place), old.get(place, ()), state)
         with storage(self._home.path):
-            chains = state_files.write_states(self._home.states, written, self._home.disk.durable)
+            chains = state_files.write_states(self._home.store, self._home.states, written, self._home.generation)
             if chains or places.own:
-                self._home.disk.sync_folder(self._home.states)
+                self._home.store.flush(self._home.states)
         for (owner, place), chain in chains.items():
             locations = places.shared if owner.startswith(SHARED) else places.own
             locations.setdefault(owner.removeprefix(SHARED), {})[place] = chain
@@ -234,10 +233,15 @@ class StateStore:
         for ref in {ref for chain in chains for ref in chain}:
             used[ref.file] = used.get(ref.file, 0) + ref.length
         with storage(self._home.path):
-            state_files.remove_unnamed(self._home.states, used)
-        self._sparse = {name for name, size in used.items() if _is_sparse(self._home.states / name, size)}
+            state_files.remove_unnamed(self._home.store, self._home.states, used, self._home.generation)
+        self._sparse = {name for name, size in used.items() if self._is_sparse(name, size)}
 
+    def _is_sparse(self, name: str, used: int) -> bool:
+        try:
+            size = self._home.store.size(self._home.states / name)
+        except FileNotFoundError:
+            return False
+        return size > LARGE_FILE and size > SPARSE * used
 
-def _is_sparse(path: Path, used: int) -> bool:
-    size = path.stat().st_size if path.exists() else 0
-    return size > LARGE_FILE and size > SPARSE * used
+    def _read(self, chain: Chain) -> State:
+        return read_chain(self._home.store, self._home.states, chain)

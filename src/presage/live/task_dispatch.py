@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 from socket import gethostname
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from presage.live.tasks import Outcome, Outcomes, Task
 from presage.logging import WARNING, tell
 from presage.model.operator_state import State
 from presage.storage.home import Home
+from presage.storage.store import Store
 
 # Compiled statements, reused between batches where Spark reuses its Python workers.
 _COMPILED: dict[tuple[str, str, str], CompiledStatement] = {}
@@ -35,8 +36,9 @@ class TaskShare:
     tasks: tuple[Task, ...]
     chains: Mapping[tuple[str, int], Mapping[str, Chain]]
     relations: Mapping[str, pa.Table]
-    folder: str
-    durable: bool
+    store: Store
+    folder: PurePath
+    generation: int
     version: str = ""  # of the relations
 
 
@@ -104,7 +106,7 @@ def shares_of(
     for portion in _portions(tasks, count):
         states = {(t.number, t.shard): chains(t.number, t.shard) for t in portion}
         needed = {name: relations[name] for name in {n for t in portion for n in t.program.relations}}
-        shares.append(TaskShare(tuple(portion), states, needed, str(home.states), home.disk.durable, version))
+        shares.append(TaskShare(tuple(portion), states, needed, home.store, home.states, home.generation, version))
     return shares
 
 
@@ -119,20 +121,20 @@ def _portions(tasks: list[Task], count: int) -> list[list[Task]]:
 def check_written(outcomes: Iterable[Outcome], home: Home) -> None:
     """Check that the driver sees the states that workers wrote, before a record refers to them."""
     for name in {chain[-1].file for outcome in outcomes for chain in outcome.chains.values()}:
-        if not (home.states / name).is_file():
+        if not home.store.exists(home.states / name):
             raise error("HOME_NOT_SHARED", path=home.path, why=f"the driver does not find {name}, which a worker wrote")
 
 
 def run_share(share: TaskShare) -> list[Outcome]:
     """Run the tasks, and write the states that changed."""
-    folder = Path(share.folder)
-    if not folder.is_dir():
+    store, folder = share.store, share.folder
+    if not store.is_folder(folder.parent):
         raise error("HOME_NOT_SHARED", path=folder.parent, why=f"a worker on {gethostname()} has no such folder")
     read: dict[tuple[str, int], dict[str, State]] = {}
 
     def states(task: Task) -> dict[str, State]:
         key = task.number, task.shard
-        read[key] = {place: read_chain(folder, chain) for place, chain in share.chains[key].items()}
+        read[key] = {place: read_chain(store, folder, chain) for place, chain in share.chains[key].items()}
         return read[key]
 
     def compiled(task: Task) -> CompiledStatement:
@@ -152,7 +154,7 @@ def run_share(share: TaskShare) -> list[Outcome]:
         for o in outcomes
         for place, state in o.states.items()
     }
-    chains = write_states(folder, written, share.durable)
+    chains = write_states(store, folder, written, share.generation)
     for outcome in outcomes:
         prefix = f"{outcome.number}/{outcome.shard}/"
         outcome.chains = {key.removeprefix(prefix): c for key, c in chains.items() if key.startswith(prefix)}

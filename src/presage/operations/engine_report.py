@@ -92,7 +92,7 @@ class EngineReport:
         metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
         log_as_environment_says()
-        self._home = log.home.path
+        self._home = log.home.folder
         self.metrics = metrics
         file = local_path(metrics_file, "a file of figures") if metrics_file is not None else None
         self._reporter = Reporter(metrics, None if log.home.is_temporary else self._home, file)

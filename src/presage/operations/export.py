@@ -89,7 +89,7 @@ class Export:
         bounds = Bounds(None, self._position, low, self._request.high)
         files = [file for file in table.files.values() if not bounds.excludes(file)]
         folder = snapshot.layout.table_folder(self._stream, self._request.table)
-        paths = [str(folder / file.name) for file in files]
+        paths = [snapshot.layout.store.address(folder / file.name) for file in files]
         return FileSet.of(self._stream, files, paths, bounds, schema=table.schema)
 
     def _read(self, files: FileSet, low: int | None, high: int | None) -> pa.Table:
@@ -103,6 +103,6 @@ class Export:
         table = snapshot.table(self._stream, self._request.table)
         folder = snapshot.layout.table_folder(self._stream, self._request.table)
         for file in sorted(table.files.values(), key=lambda file: int(file.low.get("load", 0))):
-            with archived(folder / file.name) as data:
+            with archived(snapshot.layout.store.address(folder / file.name)) as data:
                 for batch in data.iter_batches(self._rows, columns=self.schema.names):
                     yield pa.Table.from_batches([batch]).select(self.schema.names).cast(self.schema)

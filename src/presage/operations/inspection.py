@@ -11,6 +11,7 @@ from presage.live.statement import Statement
 from presage.operations.figures import Figures, position_of, seconds
 from presage.storage.archive import stream_info
 from presage.storage.columns import EVENTS
+from presage.storage.home import HomeLayout
 from presage.storage.home_state import greatest, least
 from presage.storage.journal import Record
 from presage.storage.lock import owner_line
@@ -23,7 +24,7 @@ def inspect_home(snapshot: HomeSnapshot, records: int = 10) -> Figures:
     return {
         "home": str(snapshot.layout.path),
         "id": snapshot.id,
-        "owner": owner_line(snapshot.layout.path),
+        "owner": owner_line(Path(snapshot.layout.path)),
         "position": snapshot.state.position,
         "journal": {
             "records": snapshot.state.n,
@@ -35,7 +36,7 @@ def inspect_home(snapshot: HomeSnapshot, records: int = 10) -> Figures:
         },
         "tables": [_table(snapshot, stream, table) for stream, table in snapshot.tables()],
         "readers": _readers([Statement.from_json(content) for content in live.statements.values()], live.job),
-        "states": _states(snapshot.layout.states),
+        "states": _states(snapshot.layout),
         "records": [_record(record) for record in snapshot.records[-records:]] if records else [],
     }
 
@@ -72,8 +73,9 @@ def _readers(statements: list[Statement], job: dict[str, Any]) -> list[Figures]:
     return readers
 
 
-def _states(folder: Path) -> Figures:
-    sizes = [path.stat().st_size for path in folder.iterdir() if path.suffix == ".states"] if folder.is_dir() else []
+def _states(layout: HomeLayout) -> Figures:
+    names = [name for name in layout.store.names(layout.states) if name.endswith(".states")]
+    sizes = [layout.store.size(layout.states / name) for name in names]
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 

@@ -7,10 +7,9 @@ read through their library, which alone knows how they are stored.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,12 @@ from presage.storage.catalog_codec import SOURCES, damaged_copies
 from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, LATE, SEQ, TIME
 from presage.storage.data_files import archived
-from presage.storage.delta import LiveFile, Table, generation_of
-from presage.storage.disk import Disk, first_line
+from presage.storage.delta import LiveFile, Table
+from presage.storage.failures import first_line
 from presage.storage.home import DERIVED
 from presage.storage.home_state import LiveState, changed_tables
 from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
+from presage.storage.store import Store
 
 FROM_COPY = "restore it from a copy of the home"
 BY_ITSELF = "nothing: the engine computes the state again from the log, if the log still holds all that was read"
@@ -72,7 +72,7 @@ class Verification:
         entries: list[CatalogEntry] = []
         if not damaged:
             try:
-                entries = CatalogLog(snapshot.layout.catalog, Disk(durable=False)).entries()
+                entries = CatalogLog(snapshot.layout.catalog, snapshot.layout.store).entries()
             except PresageError as problem:  # an entry that the journal does not name
                 damaged = [Finding(self._below(snapshot.layout.catalog), problem.message, problem.fix)]
         yield from damaged
@@ -88,13 +88,13 @@ class Verification:
 
     def _catalog(self, snapshot: HomeSnapshot) -> Iterator[Finding]:
         """Each version of the catalog exists and is readable."""
-        entries = CatalogLog(snapshot.layout.catalog, Disk(durable=False))
+        entries = CatalogLog(snapshot.layout.catalog, snapshot.layout.store)
         for version in range(1, snapshot.state.catalog_version + 1):
             path = snapshot.layout.catalog / f"{version:014d}.json"
             try:
                 entries.read(path.name)
             except PresageError as problem:
-                if path.exists():
+                if snapshot.layout.store.exists(path):
                     yield Finding(self._below(path), f"a declaration cannot be read: {problem.__cause__ or problem}")
                 # The next opening applies a pending record.
                 elif not any(
@@ -104,7 +104,7 @@ class Verification:
 
     def _copies(self, snapshot: HomeSnapshot, entries: list[CatalogEntry]) -> Iterator[Finding]:
         """The copies of the files of declarations, which opening or the first query reads."""
-        home = snapshot.layout.path
+        home = snapshot.layout
         bases: dict[str, list[list[str]]] = {}
         for relative, problem in damaged_copies(home, entries):
             yield Finding(relative, problem.message, problem.fix)
@@ -116,7 +116,7 @@ class Verification:
         for name, sources in bases.items():
             for _, digest in sources:
                 try:
-                    Library(home / "knowledge", keeps=False).source(name, digest)
+                    Library(home.store, home.path / "knowledge", keeps=False).source(name, digest)
                 except PresageError as problem:
                     yield Finding(f"knowledge/files/{digest}", problem.message, problem.fix)
 
@@ -126,14 +126,15 @@ class Verification:
         folder, state = snapshot.layout.stream_folder(stream), snapshot.state.streams[stream]
         if state.generation in snapshot.pending:
             return  # not created yet
-        if not folder.is_dir():
+        store, generation = snapshot.layout.store, snapshot.generation(stream)
+        if not store.is_folder(folder):
             yield Finding(self._below(folder), f"the folder of stream '{stream}' is missing")
             return
-        if generation_of(folder) != state.generation:
-            by = f"record {generation_of(folder)}, the journal says record {state.generation}"
+        if generation != state.generation:
+            by = f"record {generation}, the journal says record {state.generation}"
             yield Finding(self._below(folder), f"the folder of stream '{stream}' was made by {by}")
         for table in state.changes:
-            if not snapshot.layout.table_folder(stream, table).is_dir():
+            if not store.is_folder(snapshot.layout.table_folder(stream, table)):
                 yield Finding(self._below(folder / table), f"table '{table}' of '{stream}' is missing")
         for name, table in [pair for pair in snapshot.tables() if pair[0] == stream]:
             yield from self._table(snapshot, name, table, numbers)
@@ -155,22 +156,24 @@ class Verification:
         rows, counted = 0, numbers if _is_numbered(stream, table) else None
         for file in list(state.files.values()):
             rows += file.rows
-            for finding in self._file(folder / file.name, file, state, counted):
+            for finding in self._file(snapshot.layout.store, folder / file.name, file, state, counted):
                 # An engine may have compacted the table since, and deleted the file.
-                if (folder / file.name).exists() or file.name in snapshot.table(stream, table).files:
+                if snapshot.layout.store.exists(folder / file.name) or file.name in snapshot.table(stream, table).files:
                     yield finding
         expected = None if snapshot.pending else snapshot.state.streams[stream].rows_of(stream, table)
         if expected is not None and state.transaction <= snapshot.state.n and rows != expected:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")
 
-    def _file(self, path: Path, file: LiveFile, table: Table, numbers: Numbers | None) -> Iterator[Finding]:
+    def _file(
+        self, store: Store, path: PurePath, file: LiveFile, table: Table, numbers: Numbers | None
+    ) -> Iterator[Finding]:
         self.checked.files += 1
         where = self._below(path)
         try:
-            size = os.stat(path).st_size
+            size = store.size(path)
             if size != file.size:
                 yield Finding(where, f"it has {size:,} bytes, its table says {file.size:,}")
-            with archived(path) as data:
+            with archived(store.address(path)) as data:
                 if data.metadata.num_rows != file.rows:
                     yield Finding(where, f"it holds {data.metadata.num_rows:,} rows, its table says {file.rows:,}")
                     return
@@ -204,14 +207,14 @@ class Verification:
         for owner, chain in _chains(snapshot.state.live, ("running", "failed")):
             self.checked.states += 1
             try:
-                read_chain(snapshot.layout.states, chain)
+                read_chain(snapshot.layout.store, snapshot.layout.states, chain)
             except PresageError as problem:
                 # A batch may have replaced it by a newer one since.
                 if chain in [chain for _, chain in _chains(read_snapshot(self._home).state.live)]:
                     where = self._below(snapshot.layout.states / chain[0].file)
                     yield Finding(where, f"the state of {owner}: {problem.message}", BY_ITSELF)
 
-    def _below(self, path: Path) -> str:
+    def _below(self, path: PurePath) -> str:
         return str(path.relative_to(self._home.resolve()))
 
 

@@ -15,7 +15,7 @@ from presage.errors import PresageError, error
 from presage.model.catalog import Sink
 from presage.model.permissions import Permissions
 from presage.sinks.sink import Batch, NotTaken, Target, rows_as_json
-from presage.storage.disk import first_line
+from presage.storage.failures import first_line
 
 ROWS = 10_000
 # Writes all keys and values, both texts, or raises. Options: servers, topic, user, password, kafka.*

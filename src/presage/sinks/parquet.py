@@ -32,7 +32,7 @@ class ParquetTarget(Target):
         self.every = (parse_duration(sink.options.get("every", EVERY)) or 0) / 1e6
         self._path = sink.options["path"]
         self._resolve = resolve
-        self._disk = home.disk
+        self._store = home.store
         # Sinks, of one home or several, may share a folder: names must be unique.
         token = hashlib.sha256(f"{home.id}/{sink.version}".encode()).hexdigest()[:8]
         self._prefix = f"{_plain(sink.name)}-{token}-"
@@ -43,7 +43,7 @@ class ParquetTarget(Target):
         folder = self._resolve(self._path)
         if not folder.is_dir():
             folder.mkdir(parents=True, exist_ok=True)
-            self._disk.sync_folder(folder.parent)
+            self._store.flush(folder.parent)
         hidden = self._hidden(folder, batch.number, batch.first, batch.end)
         if self._named == self._final(folder, batch.number, batch.first, batch.end):
             return  # delivered, and a later step failed
@@ -56,9 +56,9 @@ class ParquetTarget(Target):
                 # Free the space, but keep the file: it shows that the rows are not delivered.
                 file.truncate(0)
                 raise
-            if self._disk.durable:
+            if self._store.durable:
                 os.fsync(file.fileno())
-        self._disk.sync_folder(folder)
+        self._store.flush(folder)
 
     def deliver(self, batch: Batch) -> int:
         folder = self._resolve(self._path)
@@ -66,7 +66,7 @@ class ParquetTarget(Target):
         if self._named != final:
             os.replace(self._hidden(folder, batch.number, batch.first, batch.end), final)
             self._named = final
-        self._disk.sync_folder(folder)
+        self._store.flush(folder)
         return int(batch.rows.num_rows)
 
     def was_delivered(self, number: int, first: int, end: int) -> bool:

@@ -6,8 +6,9 @@ that they were. No other writer of the home waits for it.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from presage.model.catalog import Sink
 from presage.model.time import wall_clock
-from presage.storage.disk import corrupt
+from presage.storage.failures import corrupt
 from presage.storage.home import Home
 from presage.storage.sealed_json import seal, unseal
 
@@ -50,7 +51,7 @@ class PositionFile:
         """The position; for a sink that has not begun, the start from its declaration."""
         number, row = self._sink.begin
         try:
-            return SinkPosition(**unseal(self._path.read_bytes()))
+            return SinkPosition(**unseal(self._home.store.read(self._path)))
         except FileNotFoundError:
             return SinkPosition(number, row)
         except (OSError, ValueError, TypeError) as broken:
@@ -58,50 +59,35 @@ class PositionFile:
             raise corrupt(f"the position of sink '{self._sink.name}'", self._path, broken, fix) from broken
 
     def write(self, position: SinkPosition) -> None:
-        self._folder()
-        self._home.disk.write_atomically(self._path, seal(asdict(position)))
+        self._home.store.put(self._path, seal(asdict(position)))
 
     def skip(self, row: str, reason: str) -> None:
-        """Store which row is skipped, and why. After a crash it may be stored twice."""
-        self._folder()
+        """Store which row is skipped, and why; once, also if the row comes again after a crash."""
         entry = {"id": row, "reason": reason[:MOST_REASON], "at": wall_clock()}
-        with open(self._skipped, "ab") as file:
-            if file.tell() and not self._ends_whole():
-                file.write(b"\n")  # a crash cut the last entry: its row is processed again
-            file.write(json.dumps(entry).encode() + b"\n")
-            file.flush()
-            if self._home.disk.durable:
-                os.fsync(file.fileno())
+        name = f"{self._skipped.name}.{hashlib.sha256(row.encode()).hexdigest()[:16]}"
+        with suppress(FileExistsError):
+            self._home.store.create(self._path.parent / name, json.dumps(entry).encode())
 
     def skipped(self) -> pa.Table:
         """The skipped rows, each once, in order."""
+        store, folder = self._home.store, self._path.parent
         entries: dict[str, dict[str, Any]] = {}
-        lines = self._skipped.read_bytes().split(b"\n") if self._skipped.exists() else []
-        for line in lines:
-            entry = _entry(line)
-            if entry is not None:
+        # Earlier versions wrote all of them into one file.
+        for name in [name for name in store.names(folder) if name.startswith(self._skipped.name)]:
+            for entry in filter(None, map(_entry, store.read(folder / name).split(b"\n"))):
                 entries.setdefault(entry["id"], entry)
+        ordered = sorted(entries.values(), key=lambda entry: int(entry["at"]))
         # Arrow converts integers to timestamps as microseconds.
-        return pa.Table.from_pylist(list(entries.values()), schema=SKIPPED_SCHEMA)
-
-    def _ends_whole(self) -> bool:
-        with open(self._skipped, "rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) == b"\n"
-
-    def _folder(self) -> None:
-        if not self._path.parent.exists():
-            self._path.parent.mkdir()
-            self._home.disk.sync_folder(self._home.path)
+        return pa.Table.from_pylist(ordered, schema=SKIPPED_SCHEMA)
 
 
 def clear_positions(home: Home, known: set[int]) -> None:
     """Remove the files of dropped sinks. `known`: versions of the declared ones."""
     folder = home.path / FOLDER
-    for path in list(folder.iterdir()) if folder.is_dir() else []:
-        version = path.name.removeprefix(".").split(".")[0]
+    for name in home.store.names(folder):
+        version = name.split(".")[0]
         if not version.isdigit() or int(version) not in known:
-            path.unlink()
+            home.store.delete(folder / name)
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

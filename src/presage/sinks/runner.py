@@ -28,7 +28,7 @@ from presage.sinks.sink import (
     Target,
 )
 from presage.storage import failpoints
-from presage.storage.disk import corrupt
+from presage.storage.failures import corrupt
 
 LOOK_SECONDS = 0.5  # an idle sink polls this often, in case it missed a notification
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0

@@ -29,6 +29,7 @@ from presage.sources.source import Source
 from presage.sources.spool import Message, Spool
 from presage.storage import PART, ROW, Arrival, Checked, Cursor, Delivery
 from presage.storage.columns import attributes_schema
+from presage.storage.file_store import FileStore
 from presage.storage.home import Home
 from presage.storage.text_csv import read_nulls
 
@@ -62,12 +63,12 @@ class MqttSource(Source):
         options = event_type.options
         grant = permissions.of(f"stream '{event_type.name}'")
         default = f"presage-{home.id[:8]}-{generation}"
-        folder = home.path / FOLDER / f"{generation:014d}"
+        folder = home.folder / FOLDER / f"{generation:014d}"
         settings = replace(settings_of(options, default, resolve), note=folder / NOTE)
         self._inflight = settings.inflight
         self._messages = Messages(event_type)
         most = int(options.get("spool_mb", SPOOL_MB)) << 20
-        self._spool = Spool(folder, home.disk, most)
+        self._spool = Spool(folder, FileStore(home.store.durable), most)
         self._client = (make or PahoClient)(settings, grant)
         self._receiver = Receiver(self._spool, self._client.acknowledge, settings.inflight)
         self._next = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -70,10 +69,10 @@ class Sources(Mapping[str, SourceStatus]):
         """Remove the spools of dropped streams."""
         types = [t.name for t in self._types() if t.has_source and self._log.archive.holds(t.name)]
         declared = {f"{self._log.deliveries.generation(name):014d}" for name in types}
-        folder = self._log.home.path / FOLDER
-        for path in folder.iterdir() if folder.is_dir() else ():
-            if path.name not in declared:
-                shutil.rmtree(path)
+        store, folder = self._log.home.store, self._log.home.path / FOLDER
+        for name in store.names(folder):
+            if name not in declared:
+                store.delete_folder(folder / name)
 
     def follow(self) -> None:
         """Start the sources of newly declared streams, and stop those of dropped ones."""

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from presage.errors import PresageError
-from presage.storage.disk import Disk, corrupt
+from presage.storage.failures import corrupt
+from presage.storage.file_store import FileStore
 
 SEGMENT_BYTES = 16 << 20
 SUFFIX = ".spool"
@@ -51,13 +52,13 @@ SESSION = Message("", b"")
 class Spool:
     """One writer and one reader, which may be two threads. `most`: its limit in bytes."""
 
-    def __init__(self, folder: Path, disk: Disk, most: int) -> None:
+    def __init__(self, folder: Path, store: FileStore, most: int) -> None:
         self._folder = folder
-        self._disk = disk
+        self._store = store
         self._most = most
         self._lock = threading.Lock()
         folder.mkdir(parents=True, exist_ok=True)
-        disk.sync_folder(folder.parent)
+        store.flush(folder.parent)
         names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
         self._firsts = [int(name.removesuffix(SUFFIX)) for name in names]
         self._sizes = {first: self._path(first).stat().st_size for first in self._firsts}
@@ -113,7 +114,7 @@ class Spool:
             if not self._firsts or self._firsts[-1] != self.next:
                 first = self.next
                 open(self._path(first), "xb").close()
-                self._disk.sync_folder(self._folder)
+                self._store.flush(self._folder)
                 with self._lock:
                     self._firsts.append(first)
                     self._sizes[first] = 0
@@ -184,7 +185,7 @@ class Spool:
             self._file = None
 
     def _flush(self, file: BinaryIO) -> None:
-        if self._disk.durable:
+        if self._store.durable:
             os.fsync(file.fileno())
 
     def _path(self, first: int) -> Path:

@@ -7,11 +7,9 @@ even if the original files have moved or changed.
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +19,8 @@ from presage.model.catalog import Catalog, Model
 from presage.model.paths import ANYWHERE, Roots
 from presage.model.semantics import Context
 from presage.storage.catalog_log import CatalogEntry
-from presage.storage.disk import corrupt, storage
+from presage.storage.failures import corrupt, storage
+from presage.storage.home import HomeLayout
 from presage.storage.relations import read_copy, relation_table, write_copy
 
 ROWS = "rows"
@@ -29,11 +28,11 @@ BEGIN = "begin"  # of a sink: see `model.catalog.Sink`
 
 
 def save_declaration(
-    home: Path, name: str, before: Catalog, after: Catalog, roots: Roots = ANYWHERE
+    home: HomeLayout, name: str, before: Catalog, after: Catalog, roots: Roots = ANYWHERE
 ) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     """The rows of new relations, and the `extra` values of the catalog entry."""
     tables = {n: relation_table(r, roots) for n, r in after.relations.items() if n not in before.relations}
-    with storage(home):
+    with storage(home.path):
         copies = {n: write_copy(home, t) for n, t in tables.items() if after.relations[n].path is not None}
         model = save_model(home, next((m for n, m in after.models.items() if n not in before.models), None))
     rows = {ROWS: copies[name]} if name in copies else {}
@@ -47,7 +46,7 @@ def latest_knowledge(entries: Iterable[CatalogEntry]) -> dict[str, Mapping[str, 
 
 
 def restore_declaration(
-    home: Path,
+    home: HomeLayout,
     catalog: Catalog,
     entry: CatalogEntry,
     latest: Mapping[str, Mapping[str, Any]],
@@ -68,7 +67,7 @@ def restore_declaration(
     return catalog, {relation.name: read_copy(home, copy) if copy else relation_table(relation)}
 
 
-def damaged_copies(home: Path, entries: Iterable[CatalogEntry]) -> Iterator[tuple[str, PresageError]]:
+def damaged_copies(home: HomeLayout, entries: Iterable[CatalogEntry]) -> Iterator[tuple[str, PresageError]]:
     """The copies of relations and models that cannot be read: their paths below the home, and why."""
     for entry in entries:
         for key in (ROWS, COPY):
@@ -83,14 +82,14 @@ COPY = "model"  # in the catalog entry: the path of the copy below the home
 DIGEST = "digest"  # of the copy; entries of earlier versions have none
 
 
-def save_model(home: Path, model: Model | None) -> dict[str, str]:
+def save_model(home: HomeLayout, model: Model | None) -> dict[str, str]:
     """Save the text of a new model, if there is one; the values for the catalog entry."""
     if model is None:
         return {}
     return {COPY: _write(home, model.text), DIGEST: _digest(model.text.encode())}
 
 
-def restore_model(home: Path, catalog: Catalog, name: str, extra: Mapping[str, Any]) -> Catalog:
+def restore_model(home: HomeLayout, catalog: Catalog, name: str, extra: Mapping[str, Any]) -> Catalog:
     """The catalog with the saved text of an entry's model."""
     model = catalog.models.get(name)
     if model is None or COPY not in extra:
@@ -98,32 +97,27 @@ def restore_model(home: Path, catalog: Catalog, name: str, extra: Mapping[str, A
     return catalog.with_model(replace(model, text=read_model(home, name, extra)))
 
 
-def read_model(home: Path, name: str, extra: Mapping[str, Any]) -> str:
+def read_model(home: HomeLayout, name: str, extra: Mapping[str, Any]) -> str:
     """The saved text of a model; HOME_CORRUPT if it was changed."""
     relative = extra[COPY]
     try:
-        data: bytes = (home / relative).read_bytes()
+        data = home.store.read(home.path / relative)
         if extra.get(DIGEST, _digest(data)) != _digest(data):
             raise ValueError("its checksum is wrong")
         return data.decode()
     except (OSError, ValueError) as failure:
         what, fix = f"the copy '{relative}' of model '{name}'", "restore the file from a backup of the home"
-        raise corrupt(what, home, failure, fix) from failure
+        raise corrupt(what, home.path, failure, fix) from failure
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _write(home: Path, text: str) -> str:
+def _write(home: HomeLayout, text: str) -> str:
     # A name may contain any character, a path must not. A copy that no entry names is harmless.
     relative = f"models/{uuid.uuid4().hex}.json"
-    path = home / relative
-    path.parent.mkdir(exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as sink:
-        sink.write(text)
-        sink.flush()
-        os.fsync(sink.fileno())
+    home.store.put(home.path / relative, text.encode())
     return relative
 
 

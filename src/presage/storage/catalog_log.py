@@ -5,14 +5,14 @@ One small file per version. An entry's `seq` is the log's position when it was w
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from presage.errors import PresageError
-from presage.storage.disk import Disk, corrupt, first_line
+from presage.storage.failures import corrupt, first_line
 from presage.storage.sealed_json import seal, unseal
+from presage.storage.store import Store
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,20 @@ class CatalogEntry:
 
 
 class CatalogLog:
-    def __init__(self, folder: Path, disk: Disk) -> None:
+    def __init__(self, folder: PurePath, store: Store) -> None:
         self._folder = folder
-        self._disk = disk
+        self._store = store
 
     def write(self, entry: dict[str, Any]) -> None:
         """Apply the catalog entry of a record. Idempotent."""
-        self._disk.write_atomically(self._folder / _name(entry["version"]), seal(entry))
+        self._store.put(self._folder / _name(entry["version"]), seal(entry))
 
     def entries(self) -> list[CatalogEntry]:
         return [self.read(name) for name in self._names()]
 
     def read(self, name: str) -> CatalogEntry:
         try:
-            entry = CatalogEntry(**unseal((self._folder / name).read_bytes()))
+            entry = CatalogEntry(**unseal(self._store.read(self._folder / name)))
         except (OSError, ValueError, TypeError) as broken:
             raise self._corrupt(name, first_line(broken)) from broken
         if name != _name(entry.version):
@@ -56,8 +56,7 @@ class CatalogLog:
         return [number for name, number in expected.items() if name not in names]
 
     def _names(self) -> list[str]:
-        # A leading dot marks a temporary file.
-        return sorted(name for name in os.listdir(self._folder) if not name.startswith("."))
+        return self._store.names(self._folder)
 
     def _corrupt(self, name: str, why: str) -> PresageError:
         fix = "restore the catalog folder from a copy of the home"

@@ -7,14 +7,12 @@ a home applies records that are not marked and removes staged files that no reco
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import PurePath
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
@@ -23,12 +21,11 @@ from presage.errors import PresageError, error
 from presage.model.time import wall_clock
 from presage.storage import failpoints
 from presage.storage.catalog_log import CatalogLog
-from presage.storage.columns import TABLES
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
-from presage.storage.disk import KEPT, NOT_DONE, corrupt, is_full, storage, storage_error
 from presage.storage.failpoints import Failpoints
-from presage.storage.home import Home
+from presage.storage.failures import KEPT, NOT_DONE, corrupt, is_full, storage, storage_error
+from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
 from presage.storage.journal import FileAdd, Journal, Part, Record, Turn
 from presage.storage.leases import FileLease, Lease, Leases
@@ -47,9 +44,9 @@ class Committer:
         self._home = home
         self._tables = tables
         self.points = points or Failpoints()
-        self._journal = Journal(home.journal, home.disk, self.points)
+        self._journal = Journal(home.journal, home.store, self.points)
         self.leases = Leases()
-        self.catalog = CatalogLog(home.catalog, home.disk)
+        self.catalog = CatalogLog(home.catalog, home.store)
         self.state = HomeState()
         # `_order` serializes commits, also while they write files; `_tables_lock` is held only while tables change.
         self._order = threading.RLock()
@@ -65,25 +62,33 @@ class Committer:
     def _recover(self) -> None:
         journal = self._journal.read()
         at_head = state_after(self._home.journal, journal.head, ())
-        base, last_changes = at_head.n, changes_of(at_head)
+        last_changes = changes_of(at_head)
         self.state = state_after(self._home.journal, journal.head, journal.records)
         self._records = journal.records
-        self._pending = [record for record in journal.records if record.n in journal.pending]
-        self._apply_pending()
+        for record in journal.records:
+            self._create_and_drop(record)
         comparison = Comparison(self._home, self._tables, self.catalog, self._records, last_changes)
         for record in comparison.lost(self.state):
             self._apply(record)
-        self._remove_leftovers(base)
+        self.point = self.state.point()
+        self._take_over()
+        self._remove_leftovers(at_head.n)
         self._compact_if_due()
 
+    def _take_over(self) -> None:
+        """Publish the record that stops a process which had the home, did not release it, and may only be paused."""
+        if self._home.was_abandoned:
+            owner = self._home.lease.state.owner
+            with self.turn() as turn:
+                self.publish(turn, Record(turn.n, "takeover", turn.at, takeover=owner))
+        self._home.generation = self.state.n + 1
+        self._home.begin()
+
     def _remove_leftovers(self, base: int) -> None:
-        for leftover in [*self._home.streams.glob(".new-*"), *self._home.streams.glob(".dropped-*")]:
-            shutil.rmtree(leftover)
         changes = [change for record in self._records for change in record.changes()]
         named = {file.path for change in changes for files in change.adds.values() for file in files}
-        for stream in self.state.streams:
-            for table in TABLES:
-                sweep(self._home.table_folder(stream, table), base, named)
+        for stream, table in self.tables():
+            sweep(self._home.store, self._home.table_folder(stream, table), base, self.state.n + 1, named)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:
@@ -91,6 +96,8 @@ class Committer:
         self.check_open()  # before the lock, which nobody would release in a forked child
         with self._order:
             self.check_open()
+            if self._home.lease.lost:
+                raise self._overtaken()
             if self._broken is not None:
                 raise self._broken
             before = self.state.n
@@ -110,7 +117,7 @@ class Committer:
         try:
             for table, rows in tables.items():
                 folder = self._home.table_folder(stream, table)
-                for file in stage(folder, turn.n, turn.token, rows, self._home.disk.durable):
+                for file in stage(self._home.store, folder, turn.n, turn.token, rows):
                     staged.setdefault(table, []).append(file)
                     self.points.reach(failpoints.STAGED_ONE)
         except Exception:
@@ -119,12 +126,12 @@ class Committer:
         return staged
 
     def discard(self, turn: Turn, stream: str, keep: frozenset[str] = frozenset()) -> None:
-        for table in TABLES:
-            discard(self._home.table_folder(stream, table), turn.token, keep)
+        for table in tables_of(stream):
+            discard(self._home.store, self._home.table_folder(stream, table), turn.token, keep)
 
     def publish(self, turn: Turn, draft: Record) -> Record:
         """Commit the draft as the next record of the home, and apply it."""
-        record = replace(draft, n=turn.n, at=turn.at)
+        record = replace(draft, n=turn.n, at=turn.at, nonce=turn.token)
         next_seq = self.state.position + 1
         if record.seqs:
             record = replace(record, first_seq=next_seq)
@@ -135,7 +142,7 @@ class Committer:
             record = replace(record, catalog=entry)
         for stream, adds in _adds(record):
             for table in adds:
-                self._home.disk.sync_folder(self._home.table_folder(stream, table))
+                self._home.store.flush(self._home.table_folder(stream, table))
         self.points.reach(failpoints.STAGED)
         try:
             self._journal.write(record)
@@ -173,17 +180,21 @@ class Committer:
                 record = self._pending[0]
                 self._apply(record)
                 self.points.reach(failpoints.APPLIED)
-                self._journal.mark(record.n)
                 self._pending.pop(0)
             self.point = self.state.point()
 
-    def _apply(self, record: Record) -> None:
+    def _create_and_drop(self, record: Record) -> None:
         for stream in record.drops:
             self._tables.drop(stream, record.n)
             self.points.reach(failpoints.TABLE_COMMITTED)
         for stream, schemas in record.creates.items():
-            self._tables.create(stream, record.n, schemas)
-            self.points.reach(failpoints.TABLE_COMMITTED)
+            # Applied again, at opening: a later record may have dropped it.
+            if stream in self.state.streams and self.state.streams[stream].generation <= record.n:
+                self._tables.create(stream, record.n, schemas)
+                self.points.reach(failpoints.TABLE_COMMITTED)
+
+    def _apply(self, record: Record) -> None:
+        self._create_and_drop(record)
         for change in record.changes():
             # A record that is applied again may name a stream that a later record dropped.
             name = change.stream
@@ -249,15 +260,18 @@ class Committer:
         return self._home.tables(list(self.state.streams))
 
     def path_of(self, stream: str, table: str, name: str) -> str:
-        return os.path.join(self._home.table_folder(stream, table), name)
+        return self._home.store.address(self._home.table_folder(stream, table) / name)
 
-    def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
+    def obsolete(self, stream: str, table: str, before: float) -> list[PurePath]:
         with self._reading():
             return self._tables.obsolete(stream, table, before)
 
     def schema(self, stream: str, table: str) -> pa.Schema:
         with self._reading():
             return self._tables.schema(stream, table)
+
+    def _overtaken(self) -> PresageError:
+        return error("HOME_OVERTAKEN", what="the lease", path=self._home.path)
 
     def check_open(self) -> None:
         """Raise an error if the home is closed, or in a fork of the process that opened it."""
@@ -275,6 +289,9 @@ class Committer:
             self._closed = True
             try:
                 with storage(self._home.path, CLOSED):
+                    self._home.lease.renew()
+                    if self._home.lease.lost and self._broken is None:
+                        raise self._overtaken()
                     if self._home.is_locked:
                         if self._records and not self._pending and self._broken is None:
                             self._compact()

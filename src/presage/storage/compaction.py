@@ -24,7 +24,7 @@ from presage.storage.columns import ORDER, SEQ, TIME
 from presage.storage.committer import Committer
 from presage.storage.data_files import is_missing, read_data
 from presage.storage.delta import LiveFile
-from presage.storage.disk import is_full, storage_error
+from presage.storage.failures import is_full, storage_error
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd, Part, Record, Turn
 from presage.storage.staging import discard, stage, stage_one
@@ -76,7 +76,7 @@ class Compaction:
         try:
             adds = write(draft)
         except Exception as failure:
-            discard(self._folder, draft.token)
+            discard(self._home.store, self._folder, draft.token)
             if isinstance(failure, FileNotFoundError) or (isinstance(failure, PresageError) and is_missing(failure)):
                 return False  # the stream was dropped meanwhile
             if is_full(failure):
@@ -86,21 +86,21 @@ class Compaction:
         return self._publish(draft, group, adds, key, removed)
 
     def _one(self, draft: Turn, parts: Iterable[pa.Table]) -> list[FileAdd]:
-        file = stage_one(self._folder, draft.n, draft.token, self._schema, parts, self._home.disk.durable)
+        file = stage_one(self._home.store, self._folder, draft.n, draft.token, self._schema, parts)
         self._committer.points.reach(failpoints.REWRITTEN_ONE)
         return [file]
 
     def _slices_of(self, draft: Turn, group: Sequence[LiveFile], key: tuple[str, ...]) -> list[FileAdd]:
         adds: list[FileAdd] = []
         for table, mark in self._pieces(self._read(group), key, sum(file.size for file in group)):
-            for file in stage(self._folder, draft.n, draft.token, table, self._home.disk.durable, len(adds), mark):
+            for file in stage(self._home.store, self._folder, draft.n, draft.token, table, len(adds), mark):
                 adds.append(file)
                 self._committer.points.reach(failpoints.REWRITTEN_ONE)
         return adds
 
     def _read(self, group: Sequence[LiveFile]) -> pa.Table:
         """All rows of the group, in the order of arrival."""
-        parts = [read_data(self._folder / file.name, self._schema) for file in group]
+        parts = [read_data(self._home.store.address(self._folder / file.name), self._schema) for file in group]
         return by_arrival(pa.concat_tables(parts), ORDER[self._table])
 
     def _pieces(self, rows: pa.Table, key: tuple[str, ...], size: int) -> Iterator[_Piece]:
@@ -139,7 +139,7 @@ class Compaction:
             live = {file.name for file in current[0]} if current else set()
             expected = sum(file.rows for file in group) - removed
             if not live.issuperset(names) or sum(file.rows for file in adds) != expected:
-                discard(self._folder, draft.token)
+                discard(self._home.store, self._folder, draft.token)
                 return False
             new, old, columns = {self._table: adds}, {self._table: names}, None if key is None else list(key)
             part = Part(self._stream, adds=new, removes=old, rewrites=not removed, removed=removed, key=columns)

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from presage.errors import PresageError
 from presage.storage.catalog_log import CatalogLog
-from presage.storage.columns import TABLES
 from presage.storage.delta import Tables
-from presage.storage.disk import VERIFY, corrupt
-from presage.storage.home import Home
+from presage.storage.failures import VERIFY, corrupt
+from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, StreamState, changed_tables
 from presage.storage.journal import Record
 
@@ -46,7 +45,7 @@ class Comparison:
             if n != stream.generation:
                 why = "is missing" if n < 0 else f"was made by record {n}, the journal says {stream.generation}"
                 raise self._corrupt(f"the folder of stream '{name}'", f"it {why}")
-            for table in [t for t in TABLES if t in stream.changes or self._home.table_folder(name, t).is_dir()]:
+            for table in tables_of(name):
                 numbers |= self._of_table(state, name, stream, table)
         return [record for record in self._records if record.n in numbers]
 

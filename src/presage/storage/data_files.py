@@ -12,13 +12,14 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from presage.errors import PresageError
-from presage.storage.disk import corrupt, first_line
+from presage.storage.failures import corrupt, first_line
+from presage.storage.store import is_address
 
 MAGIC = b"PAR1"
 _SEAL = struct.Struct("<4sI")  # before the footer: our mark, and the checksum
@@ -35,11 +36,14 @@ def open_data(path: str | os.PathLike[str] | BinaryIO, **more: Any) -> pq.Parque
 
 @contextmanager
 def archived(path: str | os.PathLike[str], **more: Any) -> Iterator[pq.ParquetFile]:
-    """Open a data file of a home. A failure to read it inside the block becomes HOME_CORRUPT with its name."""
+    """Open a data file of a home, by its path or address. A failure to read it inside the block becomes HOME_CORRUPT
+    with its name."""
     try:
-        check_seal(path)
-        with open_data(path, **more) as file:
-            yield file
+        with _opened(path) as source:
+            _check_seal(source, path)
+            # Arrow reads local files by itself, without a lock on the interpreter.
+            with open_data(source if is_address(os.fspath(path)) else path, **more) as file:
+                yield file
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError, OverflowError) as broken:
         raise damaged(path, broken) from broken
 
@@ -63,26 +67,30 @@ def is_missing(problem: PresageError) -> bool:
 
 
 @contextmanager
-def data_writer(file: BinaryIO, schema: pa.Schema, **options: Any) -> Iterator[pq.ParquetWriter]:
-    """Write a data file of a home; `file` is open for reading and writing, under its final name."""
+def data_writer(file: BinaryIO, name: str, schema: pa.Schema, **options: Any) -> Iterator[pq.ParquetWriter]:
+    """Write a data file of a home; `file` is open for reading and writing, `name` is its final one."""
     with pq.ParquetWriter(file, schema, write_page_checksum=True, **options) as writer:
         yield writer
     size, magic = _END.unpack(_read(file, -_END.size, _END.size))
     assert magic == MAGIC
     tail = _read(file, -_END.size - size, size + _END.size)
     file.seek(-len(tail), os.SEEK_END)
-    file.write(_SEAL.pack(_MARK, _checksum(file.name, tail)) + tail)
+    file.write(_SEAL.pack(_MARK, _checksum(name, tail)) + tail)
 
 
 def check_seal(path: str | os.PathLike[str]) -> None:
     """Raise ArrowInvalid if a file is not what was written under its name. Reads its footer."""
-    with open(path, "rb", buffering=0) as file:
-        length = os.fstat(file.fileno()).st_size
-        size, _ = _END.unpack(_read(file, -_END.size, _END.size)) if length >= _END.size else (length, b"")
-        whole = _SEAL.size + size + _END.size
-        if whole > length:
-            return  # Arrow will report the damage
-        seal, tail = (data := _read(file, -whole, whole))[: _SEAL.size], data[_SEAL.size :]
+    with _opened(path) as file:
+        _check_seal(file, path)
+
+
+def _check_seal(file: BinaryIO, path: str | os.PathLike[str]) -> None:
+    length = file.seek(0, os.SEEK_END)
+    size, _ = _END.unpack(_read(file, -_END.size, _END.size)) if length >= _END.size else (length, b"")
+    whole = _SEAL.size + size + _END.size
+    if whole > length:
+        return  # Arrow will report the damage
+    seal, tail = (data := _read(file, -whole, whole))[: _SEAL.size], data[_SEAL.size :]
     mark, check = _SEAL.unpack(seal)
     if mark == _MARK and check != _checksum(path, tail):
         raise pa.ArrowInvalid("its footer is damaged, or the file has the place of another")
@@ -95,6 +103,19 @@ def check_seals(paths: Iterable[str]) -> None:
             check_seal(path)
         except (pa.ArrowException, OSError) as broken:
             raise damaged(path, broken) from broken
+
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    if is_address(address := os.fspath(path)):
+        from presage.storage.object_store import opened_at  # loads obstore, which a local home does not need
+
+        store, name = opened_at(address)
+        with store.reader(name) as file:
+            yield file
+    else:
+        with open(path, "rb", buffering=0) as file:
+            yield cast(BinaryIO, file)
 
 
 def _checksum(path: str | os.PathLike[str], tail: bytes) -> int:

@@ -202,8 +202,8 @@ class Deliveries:
         name = taken_table(stream)
         if name not in self._committer.state.streams:
             return TAKEN_SCHEMA.empty_table()
-        folder = self._home.table_folder(name, EVENTS)
-        files = [read_data(folder / file.name, TAKEN_SCHEMA) for file in self._committer.files(name, EVENTS)]
+        paths = [self._committer.path_of(name, EVENTS, file.name) for file in self._committer.files(name, EVENTS)]
+        files = [read_data(path, TAKEN_SCHEMA) for path in paths]
         table = pa.concat_tables([TAKEN_SCHEMA.empty_table(), *files])
         return table.filter(pc.equal(table["source"], source)).sort_by(SEQ)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import tempfile
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -21,11 +20,12 @@ from presage.errors import PresageError
 from presage.model.time import parse_timestamp
 from presage.storage.columns import SEQ, TIME
 from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete, seal_checkpoint
-from presage.storage.disk import Disk, corrupt, first_line
+from presage.storage.failures import corrupt, first_line
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.staging import timestamp_text
+from presage.storage.store import Store
 
 # A reader reads all entries since the last checkpoint; the cost of a checkpoint grows with the number of files.
 COMMITS_PER_CHECKPOINT = 200
@@ -60,7 +60,7 @@ class Tables(Protocol):
     def change(
         self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
     ) -> None: ...
-    def obsolete(self, stream: str, table: str, before: float) -> list[Path]: ...
+    def obsolete(self, stream: str, table: str, before: float) -> list[PurePath]: ...
     def generation(self, stream: str) -> int: ...
     def last_change(self, stream: str, table: str) -> int: ...
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]: ...
@@ -88,27 +88,22 @@ class DeltaTables:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._tables: dict[Path, Table] = {}
-        self._checkpoints = Checkpoints(home.disk)
+        self._store = home.store
+        self._tables: dict[PurePath, Table] = {}
+        self._checkpoints = Checkpoints(home.store)
 
     def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
-        """Create a stream's folder with its tables, atomically."""
+        """Create a stream's tables. They exist once the mark in their folder does."""
         folder = self._home.stream_folder(stream)
-        if generation_of(folder) >= n:
+        if generation_of(self._store, folder) >= n:
             return
-        new = self._home.streams / f".new-{n}"
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir()
-        folder.parent.mkdir(exist_ok=True)
+        checksums = {}
         for table, schema in schemas.items():
-            DeltaTable.create(str(new / table), schema=Schema.from_json(schema), configuration=CONFIGURATION)
-            self._sync_log(new / table, 0)
-            self._home.disk.sync_folder(new / table)
-        checksums = {table: zlib.crc32(entry_path(new / table, 0).read_bytes()) for table in schemas}
-        mark = {"stream": stream, "generation": n, "tables": checksums}
-        self._home.disk.write_atomically(new / _MARK, seal(mark))
-        os.rename(new, folder)
-        self._home.disk.sync_folder(folder.parent)
+            data = _creation(schema)
+            self._store.put(entry_path(folder / table, 0), data)
+            checksums[table] = zlib.crc32(data)
+        self._store.put(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
+        self._home.forget_folder(stream)
 
     def drop(self, stream: str, n: int) -> None:
         """Remove a stream that was created before record n; a later one stays."""
@@ -116,11 +111,9 @@ class DeltaTables:
         for path in [path for path in self._tables if path.parent == folder]:
             del self._tables[path]
         self._checkpoints.wait(folder)
-        if 0 <= generation_of(folder) < n:
-            away = self._home.streams / f".dropped-{n}"
-            os.rename(folder, away)
-            self._home.disk.sync_folder(folder.parent)
-            shutil.rmtree(away)
+        if generation_of(self._store, folder) < n:
+            self._store.delete(folder / _MARK)
+            self._store.delete_folder(folder)
         self._home.forget_folder(stream)
 
     def change(
@@ -142,7 +135,7 @@ class DeltaTables:
         try:
             removed = [(f.name, f.size) for f in gone]
             data = entry(Seal(version, n, state.transaction), self._home.id, adds, removed, not rewrites)
-            self._home.disk.write_new(entry_path(folder, version), data)
+            self._store.create(entry_path(folder, version), data)
         except FileExistsError:
             del self._tables[folder]  # another program has written to the table: keep its change
             if self._table(folder).version < version:
@@ -160,7 +153,7 @@ class DeltaTables:
 
     def generation(self, stream: str) -> int:
         """The record that created the stream, according to its folder; -1 if there is none."""
-        return generation_of(self._home.stream_folder(stream))
+        return generation_of(self._store, self._home.stream_folder(stream))
 
     def last_change(self, stream: str, table: str) -> int:
         """The last record that changed the table, according to its Delta log."""
@@ -173,43 +166,44 @@ class DeltaTables:
     def schema(self, stream: str, table: str) -> pa.Schema:
         return self._table(self._home.table_folder(stream, table)).schema
 
-    def obsolete(self, stream: str, table: str, before: float) -> list[Path]:
+    def obsolete(self, stream: str, table: str, before: float) -> list[PurePath]:
         """Log files that no reader needs that started after `before`, the oldest first. Starts a checkpoint if due."""
         folder = self._home.table_folder(stream, table)
         self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
-        return obsolete(folder, before)
+        return obsolete(self._store, folder, before)
 
     def close(self) -> None:
         self._checkpoints.wait(self._home.path)
 
-    def _table(self, folder: Path) -> Table:
+    def _table(self, folder: PurePath) -> Table:
         if folder not in self._tables:
-            self._tables[folder] = read_table(folder, self._home.id)
+            self._tables[folder] = read_table(self._store, folder, self._home.id)
         return self._tables[folder]
 
-    def _checkpoint_if_due(self, folder: Path, commits: int) -> None:
+    def _checkpoint_if_due(self, folder: PurePath, commits: int) -> None:
         state = self._table(folder)
         if state.version >= state.checkpoint + commits:
             state.checkpoint = state.version
             self._checkpoints.start(folder)
 
-    def _sync_log(self, folder: Path, version: int) -> None:
-        """Flush a log entry of delta-rs, which does not: it must be durable before its record is marked as applied."""
-        if self._home.disk.durable:
-            self._home.disk.sync_file(entry_path(folder, version))
-            self._home.disk.sync_folder(folder / "_delta_log")
+
+def _creation(schema: str) -> bytes:
+    """The first entry of the log of a new table."""
+    with tempfile.TemporaryDirectory() as folder:
+        DeltaTable.create(folder, schema=Schema.from_json(schema), configuration=CONFIGURATION)
+        return Path(entry_path(Path(folder), 0)).read_bytes()
 
 
-def generation_of(folder: Path) -> int:
+def generation_of(store: Store, folder: PurePath) -> int:
     """The record that created the stream in a folder; -1 if there is none."""
-    mark = _mark(folder)
+    mark = _mark(store, folder)
     return int(mark["generation"]) if mark else -1
 
 
-def _mark(folder: Path) -> dict[str, Any]:
+def _mark(store: Store, folder: PurePath) -> dict[str, Any]:
     """The content of stream.json in the folder of a stream; empty if there is none."""
     try:
-        mark = unseal((folder / _MARK).read_bytes())
+        mark = unseal(store.read(folder / _MARK))
         return {"tables": {}, **mark, "generation": int(mark["generation"])}
     except FileNotFoundError:
         return {}
@@ -217,11 +211,11 @@ def _mark(folder: Path) -> dict[str, Any]:
         raise _corrupt(folder, f"'{_MARK}'", broken) from broken
 
 
-def read_table(folder: Path, application: str) -> Table:
+def read_table(store: Store, folder: PurePath, application: str) -> Table:
     """The state of a table according to its log. `application`: the id of the home, whose transactions count."""
     try:
-        check_log(folder, _mark(folder.parent).get("tables", {}).get(folder.name))
-        handle = DeltaTable(str(folder))
+        check_log(store, folder, _mark(store, folder.parent).get("tables", {}).get(folder.name))
+        handle = store.delta_table(folder)
         actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
         files = sorted(map(_from_action, actions), key=lambda file: file.name)
         return Table(
@@ -229,13 +223,13 @@ def read_table(folder: Path, application: str) -> Table:
             handle.transaction_version(application) or 0,
             pa.schema(handle.schema().to_arrow()),
             {file.name: file for file in files},
-            checkpoint_of(folder),
+            checkpoint_of(store, folder),
         )
     except (OSError, DeltaError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as broken:
         raise _corrupt(folder, "the Delta log", broken) from broken
 
 
-def _corrupt(folder: Path, what: str, broken: Exception) -> PresageError:
+def _corrupt(folder: PurePath, what: str, broken: Exception) -> PresageError:
     return corrupt(what, folder, first_line(broken), "restore the folder from a copy of the home")
 
 
@@ -275,31 +269,28 @@ class Checkpoints:
     need not wait for it; only the removal of the folder must. Not thread-safe: callers hold the committer's lock.
     """
 
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-        self._running: dict[Path, threading.Thread] = {}
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._running: dict[PurePath, threading.Thread] = {}
 
-    def start(self, folder: Path) -> None:
+    def start(self, folder: PurePath) -> None:
         """Write a checkpoint of the newest version, unless one is being written."""
         if folder not in self._running or not self._running[folder].is_alive():
             self._running[folder] = threading.Thread(target=self._write, args=(folder,), name="presage-checkpoint")
             self._running[folder].start()
 
-    def wait(self, under: Path) -> None:
+    def wait(self, under: PurePath) -> None:
         """Wait for the checkpoints in a folder and below it."""
         for folder in [folder for folder in self._running if folder.is_relative_to(under)]:
             self._running.pop(folder).join()
 
-    def _write(self, folder: Path) -> None:
+    def _write(self, folder: PurePath) -> None:
         try:
-            handle = DeltaTable(str(folder))
+            handle = self._store.delta_table(folder)
             handle.create_checkpoint()
-            seal = seal_checkpoint(folder, handle.version())
-            if self._disk.durable:
-                log = folder / "_delta_log"
-                self._disk.sync_file(seal)
-                self._disk.sync_file(log / f"{handle.version():020d}.checkpoint.parquet")
-                self._disk.sync_file(log / "_last_checkpoint")
-                self._disk.sync_folder(log)
+            log, version = folder / "_delta_log", handle.version()
+            seal_checkpoint(self._store, folder, version)
+            for name in (f"{version:020d}.checkpoint.parquet", "_last_checkpoint", ""):
+                self._store.flush(log / name)
         except (OSError, DeltaError):
             return  # a checkpoint only speeds up readers, and the disk may be full

@@ -26,7 +26,7 @@ from deltalake import DeltaTable
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
 from presage.storage.data_files import open_data
-from presage.storage.disk import first_line
+from presage.storage.failures import first_line
 
 LOG = "_delta_log"
 # The reader features of the Delta protocol that are supported.

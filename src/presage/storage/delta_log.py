@@ -6,15 +6,15 @@ The format: https://github.com/delta-io/delta/blob/master/PROTOCOL.md (reader ve
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from presage.storage.journal import FileAdd
+from presage.storage.store import Store
 
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
 _CHECKPOINT = ".checkpoint.parquet"
@@ -55,18 +55,18 @@ class Seal(NamedTuple):
         return zlib.crc32(body, zlib.crc32(repr(tuple(self)).encode()))
 
 
-def check_log(folder: Path, made: int | None) -> None:
+def check_log(store: Store, folder: PurePath, made: int | None) -> None:
     """Raise ValueError if the last checkpoint or an entry after it is damaged or swapped, as far as checksums tell, or
     if one of our entries is missing. `made`: the checksum of the table's creation."""
-    log, start = folder / "_delta_log", checkpoint_of(folder)
-    seal = log / _seal_of(start)
-    if start and seal.exists() and int(seal.read_text()) != _checkpoint_checksum(log, start):
+    entries = _entries(store, folder)
+    log, start = folder / "_delta_log", _newest_checkpoint(entries)
+    if start and not _is_sealed(store, log, start):
         raise ValueError(f"checkpoint {start} is damaged")
     last = None if start or made is None else 0
-    for version, name in _entries(folder):
+    for version, name in entries:
         if version < start or not name.endswith(".json"):
             continue
-        data = (log / name).read_bytes()
+        data = store.read(log / name)
         if not version:
             if made is not None and zlib.crc32(data) != made:
                 raise ValueError("the creation of the table is damaged")
@@ -92,48 +92,59 @@ def _sealed(data: bytes) -> Seal | None:
     return seal
 
 
-def seal_checkpoint(folder: Path, version: int) -> Path:
-    """Write the checksum of a checkpoint into a file, and return its path."""
+def seal_checkpoint(store: Store, folder: PurePath, version: int) -> None:
+    """Write the checksum of a checkpoint into a file."""
     log = folder / "_delta_log"
-    seal = log / _seal_of(version)
-    seal.write_text(str(_checkpoint_checksum(log, version)))
-    return seal
+    store.put(log / _seal_of(version), str(_checkpoint_checksum(store, log, version)).encode())
 
 
-def _checkpoint_checksum(log: Path, version: int) -> int:
-    return zlib.crc32((log / f"{version:020d}{_CHECKPOINT}").read_bytes())
+def _is_sealed(store: Store, log: PurePath, version: int) -> bool:
+    """Whether a checkpoint has its checksum, or none: of an earlier version, or another program."""
+    try:
+        seal = store.read(log / _seal_of(version))
+    except FileNotFoundError:
+        return True
+    return int(seal) == _checkpoint_checksum(store, log, version)
+
+
+def _checkpoint_checksum(store: Store, log: PurePath, version: int) -> int:
+    return zlib.crc32(store.read(log / f"{version:020d}{_CHECKPOINT}"))
 
 
 def _seal_of(version: int) -> str:
     return f".{version:020d}.checkpoint.crc"  # Delta readers ignore names with a dot
 
 
-def entry_path(folder: Path, version: int) -> Path:
+def entry_path(folder: PurePath, version: int) -> PurePath:
     return folder / "_delta_log" / f"{version:020d}.json"
 
 
-def checkpoint_of(folder: Path) -> int:
+def checkpoint_of(store: Store, folder: PurePath) -> int:
     """The version of the newest checkpoint; 0 if there is none."""
-    return max((version for version, name in _entries(folder) if name.endswith(_CHECKPOINT)), default=0)
+    return _newest_checkpoint(_entries(store, folder))
 
 
-def obsolete(folder: Path, before: float) -> list[Path]:
+def _newest_checkpoint(entries: Sequence[tuple[int, str]]) -> int:
+    return max((version for version, name in entries if name.endswith(_CHECKPOINT)), default=0)
+
+
+def obsolete(store: Store, folder: PurePath, before: float) -> list[PurePath]:
     """Entries and checkpoints that only readers need that started before a wall time in seconds.
 
     Later readers start from the checkpoint that was the newest then. Files before it are returned, the oldest first,
     so that deleting them leaves no gaps. The checkpoint's own entry stays: writers look for it.
     """
-    entries, log = _entries(folder), folder / "_delta_log"
+    entries, log = _entries(store, folder), folder / "_delta_log"
     checkpoints = [
-        version for version, name in entries if name.endswith(_CHECKPOINT) and (log / name).stat().st_mtime < before
+        version for version, name in entries if name.endswith(_CHECKPOINT) and store.modified(log / name) < before
     ]
     first_kept = max(checkpoints, default=0)
     gone = [(version, log / name) for version, name in entries if version < first_kept]
     seals = [log / _seal_of(version) for version, path in gone if path.name.endswith(_CHECKPOINT)]
-    return [*(path for _, path in gone), *(seal for seal in seals if seal.exists())]
+    return [*(path for _, path in gone), *(seal for seal in seals if store.exists(seal))]
 
 
-def _entries(folder: Path) -> list[tuple[int, str]]:
+def _entries(store: Store, folder: PurePath) -> list[tuple[int, str]]:
     # Names, not paths: there may be ten thousand, and this is called often.
-    matches = ((_ENTRY.fullmatch(name), name) for name in os.listdir(folder / "_delta_log"))
+    matches = ((_ENTRY.fullmatch(name), name) for name in store.names(folder / "_delta_log"))
     return sorted((int(match[1]), name) for match, name in matches if match)

@@ -17,7 +17,7 @@ from presage.model.time import to_micros
 from presage.storage.archive import Bounds, FileSet, within
 from presage.storage.columns import SEQ, TIME
 from presage.storage.data_files import archived
-from presage.storage.disk import VERIFY, corrupt
+from presage.storage.failures import VERIFY, corrupt
 
 if TYPE_CHECKING:
     from presage.storage.log import Log

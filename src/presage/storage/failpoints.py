@@ -5,14 +5,13 @@ from __future__ import annotations
 STATES_WRITTEN = "states-written"  # new states of statements are written; no record names them
 STAGED_ONE = "staged-one"  # a data file is written; no record names it
 STAGED = "staged"  # all data files are written
-RECORD_WRITTEN = "record-written"  # the record is on disk under its temporary name
+RECORD_WRITTEN = "record-written"  # the record is about to get its name
 COMMITTED = "committed"  # the record has its name: the append is committed
 TABLE_COMMITTED = "table-committed"  # one more table, stream or catalog entry is up to date
-APPLIED = "applied"  # all of them are; the record is not marked
-MARKED = "marked"  # the record is marked
+APPLIED = "applied"  # all of them are
 HEAD_WRITTEN = "head-written"  # the new head is written; the records it replaces still exist
 
-POINTS = (STAGED_ONE, STAGED, RECORD_WRITTEN, COMMITTED, TABLE_COMMITTED, APPLIED, MARKED, HEAD_WRITTEN)
+POINTS = (STAGED_ONE, STAGED, RECORD_WRITTEN, COMMITTED, TABLE_COMMITTED, APPLIED, HEAD_WRITTEN)
 
 # Maintenance passes those of a commit, and these.
 REWRITTEN_ONE = "rewritten-one"  # a file of a compaction is written; no record names it

@@ -12,17 +12,21 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
 from presage.errors import PresageError, error
 from presage.model.paths import home_path
-from presage.storage.columns import TABLES
-from presage.storage.disk import Disk, corrupt
+from presage.storage.columns import EVENTS, TABLES
+from presage.storage.failures import corrupt
+from presage.storage.file_store import FileStore
+from presage.storage.home_lease import HomeLease, await_end, read_lease
 from presage.storage.lock import LOCK_FILE, HomeLock
 from presage.storage.sealed_json import seal, unseal
+from presage.storage.store import Store
 
 FORMAT = 1
 FORMAT_FILE = "presage.json"
@@ -35,45 +39,62 @@ DERIVED = "#derived:"
 
 
 class HomeLayout:
-    """The paths in a home."""
+    """The paths in a home, and the store that they belong to."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, store: Store, path: PurePath) -> None:
+        self.store = store
         self.path = path
         self.catalog, self.streams, self.journal, self.derived, self.states = (path / name for name in FOLDERS)
-        self._folders: dict[str, Path] = {}  # of streams
+        self._folders: dict[str, PurePath] = {}  # of streams
+        self._existing: dict[PurePath, set[str]] = {}  # names in the folders of streams, as last listed
 
-    def stream_folder(self, name: str) -> Path:
+    def stream_folder(self, name: str) -> PurePath:
         """The folder of a stream's tables, also of one that does not exist yet."""
         if name == RESULTS:
             return self.path / "results"
         if name not in self._folders:
             parent = self.derived if name.startswith(DERIVED) else self.streams
-            folder, exists = _folder(parent, name.removeprefix(DERIVED))
+            if parent not in self._existing:
+                self._existing[parent] = set(self.store.names(parent))
+            folder, exists = _folder(parent, self._existing[parent], name.removeprefix(DERIVED))
             if not exists:
                 return folder
             self._folders[name] = folder
         return self._folders[name]
 
     def forget_folder(self, name: str) -> None:
-        """Forget the folder of a dropped stream; a new one of its name may get another folder."""
+        """Forget the folder of a stream that was created or dropped; a new one of its name may get another folder."""
         self._folders.pop(name, None)
+        self._existing.clear()
 
-    def table_folder(self, stream: str, table: str) -> Path:
+    def table_folder(self, stream: str, table: str) -> PurePath:
         return self.stream_folder(stream) / table
 
     def tables(self, streams: Iterable[str]) -> list[tuple[str, str]]:
-        """(stream, table) of the existing tables of these streams."""
-        return [(s, table) for s in streams for table in TABLES if self.table_folder(s, table).is_dir()]
+        """(stream, table) of the tables of these streams."""
+        return [(stream, table) for stream in streams for table in tables_of(stream)]
+
+
+def tables_of(stream: str) -> tuple[str, ...]:
+    """The tables of a stream; internal ones have events only."""
+    return (EVENTS,) if stream.startswith("#") else TABLES
 
 
 class Home(HomeLayout):
     """A home folder, locked for this process until `close`."""
 
-    def __init__(self, path: Path, lock: HomeLock, identity: str, disk: Disk, temporary: bool) -> None:
-        super().__init__(path)
+    def __init__(
+        self, store: Store, path: Path, lock: HomeLock, identity: str, temporary: bool = False, abandoned: bool = False
+    ) -> None:
+        super().__init__(store, path)
         self.id = identity
-        self.disk = disk
+        # Not flushed: if a loss of power undoes a beat, nothing is lost.
+        self.lease = HomeLease(FileStore(durable=False), path, locked=True)
+        self.was_abandoned = abandoned  # the process that had the home before did not release it
         self.is_temporary = temporary  # removed when it is closed
+        # Of this opening, in names of files: greater than that of any process that had the home before. Files of a
+        # greater one belong to a process that has taken over the home.
+        self.generation = 0
         self._lock = lock
         # An engine that is garbage-collected without `close` leaves neither a lock nor a temporary folder behind.
         weakref.finalize(self, lock.release)
@@ -84,20 +105,26 @@ class Home(HomeLayout):
         """Open or create a home; None creates a temporary one, which is removed when it is closed."""
         temporary = path is None
         folder = make_temporary() if path is None else home_path(path).resolve()
-        disk = Disk(durable and not temporary)
+        store = FileStore(durable and not temporary)
         _check_ours(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = HomeLock.take(folder)
         try:
+            abandoned = not temporary and _is_abandoned(store, folder)
             mark = {TEMPORARY: socket.gethostname()} if temporary else {}
-            identity = _read_or_write_format(folder, disk, mark)
+            identity = _read_or_write_format(folder, store, mark)
             for name in FOLDERS:
                 (folder / name).mkdir(exist_ok=True)
-            disk.sync_folder(folder)
+            store.flush(folder)
         except BaseException:
             lock.release()
             raise
-        return cls(folder, lock, identity, disk, temporary)
+        return cls(store, folder, lock, identity, temporary, abandoned)
+
+    @property
+    def folder(self) -> Path:
+        """The home's folder, for what needs a file system."""
+        return Path(self.path)
 
     @property
     def is_own(self) -> bool:
@@ -107,21 +134,42 @@ class Home(HomeLayout):
     @property
     def is_locked(self) -> bool:
         """Whether this process still has the lock; without it, nothing may be written."""
-        return self._lock.is_held
+        return self._lock.is_held and not self.lease.lost
 
     def check_owner(self) -> None:
         """Raise an error in a fork of the process that opened the home."""
         self._lock.check()
 
+    def begin(self) -> None:
+        """Tell other processes that this one has the home, until `close`."""
+        if not self.is_temporary:
+            self.lease.begin()
+
     def unlock(self) -> None:
         """Release the lock only, as the end of the process would."""
+        self.lease.stop()
         self._lock.release()
 
     def close(self) -> None:
         """Release the lock, and remove a temporary home. Does nothing in a fork of the process that opened it."""
         if self._remover:
             self._remover()
+        elif self.is_locked:
+            # Without it the next process takes over, as after a crash.
+            with suppress(OSError):
+                self.lease.release()
         self.unlock()
+
+
+def _is_abandoned(store: Store, folder: Path) -> bool:
+    """Whether the last process that had the home did not release it. HOME_LOCKED if it is at work without the lock."""
+    lease = read_lease(store, folder)
+    if lease is None or lease.released:
+        return False
+    # Who took over from a process that was paused does not have the lock, which that one still has until it ends.
+    if not lease.locked and not await_end(store, folder, lambda: False, patience=0.0):
+        raise error("HOME_LOCKED", path=folder, owner=lease.owner)
+    return True
 
 
 def _remove(folder: Path, lock: HomeLock) -> None:
@@ -129,10 +177,9 @@ def _remove(folder: Path, lock: HomeLock) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _folder(parent: Path, name: str) -> tuple[Path, bool]:
+def _folder(parent: PurePath, existing: set[str], name: str) -> tuple[PurePath, bool]:
     """The folder of a stream's tables, and whether it exists. On some file systems, names that differ only in case are
     one folder: the later one gets a digest of its name."""
-    existing = set(os.listdir(parent)) if parent.is_dir() else set()
     plain = _escaped(name)
     unique = _with_digest(plain, name)
     for folder in (plain, unique):
@@ -175,7 +222,7 @@ def _check_ours(folder: Path) -> None:
         raise error("NOT_A_HOME", path=folder, why=f"it holds '{foreign[0]}' and no {FORMAT_FILE}", fix=fix)
 
 
-def _read_or_write_format(folder: Path, disk: Disk, more: dict[str, str]) -> str:
+def _read_or_write_format(folder: Path, store: Store, more: dict[str, str]) -> str:
     """The home's id. Creates the format file of a new home, under the lock."""
     path = folder / FORMAT_FILE
     if path.exists():
@@ -188,7 +235,7 @@ def _read_or_write_format(folder: Path, disk: Disk, more: dict[str, str]) -> str
         folder.chmod(0o700)
         content = {**content, PRIVATE: True}
     if not path.exists() or content != _content(folder):
-        disk.write_atomically(path, seal(content))
+        store.put(path, seal(content))
     return str(content["id"])
 
 

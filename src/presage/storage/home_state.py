@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from presage.storage.columns import EVENTS, LATE
 from presage.storage.home import DERIVED, RESULTS
 from presage.storage.journal import Part, Record, corrupt_journal
 from presage.storage.limits import limit_names
+
+# A process can be overtaken this many times while it is paused, and is still refused.
+MOST_TAKEOVERS = 1_000
 
 
 @dataclass
@@ -92,10 +95,13 @@ class HomeState:
     streams: dict[str, StreamState] = field(default_factory=dict)
     arrivals: int = 0
     live: LiveState = field(default_factory=LiveState)
+    takeovers: list[int] = field(default_factory=list)  # records of takeovers, the last ones
 
     def advance(self, record: Record) -> None:
         """Apply the next record. Commits and the replay at opening both come here."""
         self.n = record.n
+        if record.takeover:
+            self.takeovers = [*self.takeovers, record.n][-MOST_TAKEOVERS:]
         for name in record.drops:
             del self.streams[name]
         for name, tables in record.creates.items():
@@ -150,7 +156,8 @@ class HomeState:
         # Heads of early versions have no deployed statements.
         live = LiveState(**content.get("live", {}))
         arrivals = content.get("arrivals", content["n"])
-        return cls(content["n"], content["position"], content["catalog_version"], streams, arrivals, live)
+        fields = {"streams": streams, "arrivals": arrivals, "live": live, "takeovers": content.get("takeovers", [])}
+        return cls(content["n"], content["position"], content["catalog_version"], **fields)
 
 
 def changed_tables(record: Record) -> set[tuple[str, str]]:
@@ -163,7 +170,7 @@ def changed_tables(record: Record) -> set[tuple[str, str]]:
     }
 
 
-def state_after(folder: Path, head: dict[str, Any] | None, records: Iterable[Record]) -> HomeState:
+def state_after(folder: PurePath, head: dict[str, Any] | None, records: Iterable[Record]) -> HomeState:
     """The state of a home after the head and the records of the journal in a folder."""
     try:
         state = HomeState.from_json(head["state"]) if head else HomeState()

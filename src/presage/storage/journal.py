@@ -1,26 +1,30 @@
 """The journal of a home: numbered, durable records. Writing a record is the commit.
 
-`journal/` contains head.json (the state after record n) and the records after n, one file each: `<number>.json`, or
-`<number>.done` once the record is applied to all tables.
+`journal/` contains a head (the state after record n), `head-<n>.json`, and the records after n, one file each. Records
+are put if absent. Journals of earlier versions have one `head.json`, and `.done` instead of `.json` for a record that
+is applied to all tables.
 """
 
 from __future__ import annotations
 
-import os
+import re
 from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from presage.errors import PresageError, error
 from presage.storage import failpoints
-from presage.storage.disk import Disk, corrupt
 from presage.storage.failpoints import Failpoints
+from presage.storage.failures import corrupt
 from presage.storage.home import HomeLayout
 from presage.storage.sealed_json import seal, unseal
+from presage.storage.store import Store
 
-HEAD = "head.json"
-PENDING, DONE = ".json", ".done"
+_RECORD = re.compile(r"(\d{14,})\.(?:json|done)")
+_HEAD = re.compile(r"head(?:-(\d{14,}))?\.json")
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class Record:
     # Declared source -> its progress after this record: see `delivery.SourceState`.
     cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
     live: dict[str, Any] | None = None  # changes of the deployed statements: see `home_state.LiveState`
+    nonce: str = ""  # distinguishes it from a record that another process writes under this number
+    takeover: str = ""  # the process that took over the home from one that had not released it
 
     def changes(self) -> list[Record | Part]:
         return [self, *self.parts]
@@ -111,135 +117,157 @@ class Turn:
 
 @dataclass
 class JournalContent:
-    """The content of a journal when a home is opened."""
+    """The content of a journal: the head, and the records after it, in order."""
 
     head: dict[str, Any] | None
     records: list[Record]
-    pending: set[int]  # numbers of the records that are not marked as applied
+
+    @property
+    def base(self) -> int:
+        """The last record that the head covers."""
+        return int(self.head["n"]) if self.head else 0
 
 
 class Journal:
-    def __init__(self, folder: Path, disk: Disk, points: Failpoints) -> None:
+    def __init__(self, folder: PurePath, store: Store, points: Failpoints) -> None:
         self._folder = folder
-        self._disk = disk
+        self._store = store
         self._points = points
-        self._head: tuple[int, int] | None = None  # identity of the head's file as this process wrote or read it
-        self._covered: deque[int] = deque()  # records that the head covers and that are not deleted yet
+        self._heads: list[str] = []  # the files of the present head
+        self._covered: deque[str] = deque()  # names of files that the head covers and that are not deleted yet
 
     def read(self) -> JournalContent:
-        """Head and records, in order. Removes leftovers of a crash; a gap is an error."""
-        head = read_head(self._folder)
-        self._head = _identity(self._folder / HEAD)
-        base = int(head["n"]) if head else 0
-        records, pending = [], set()
-        names = set(os.listdir(self._folder)) - {HEAD}
-        for name in sorted(names):
-            path = self._folder / name
-            if name.startswith("."):
-                path.unlink()  # a temporary file
-            elif number_of(path) <= base:
-                path.unlink()  # covered by the head
-            elif path.suffix == PENDING and f"{path.stem}{DONE}" in names:
-                path.unlink()  # of a second writer that was refused, and died before it could remove it
-            else:
-                records.append(read_record(path))
-                if path.suffix == PENDING:
-                    pending.add(records[-1].n)
-        check_unbroken(self._folder, base, records)
-        return JournalContent(head, records, pending)
+        names = Names.of(self._store, self._folder)
+        content = read_journal(self._store, self._folder, names)
+        takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
+        self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
+        self._heads = [name for _, name in names.heads]
+        return content
 
     def write(self, record: Record) -> None:
-        """Commit a record: it is durable when this returns."""
-        path = record_path(self._folder, record.n, PENDING)
+        """Commit a record: it is durable when this returns. Two processes cannot write the same number."""
+        path, data = self._folder / name_of(record.n), record.to_bytes()
         try:
-            self._disk.write_new(path, record.to_bytes(), lambda: self._points.reach(failpoints.RECORD_WRITTEN))
+            self._store.create(path, data, lambda: self._points.reach(failpoints.RECORD_WRITTEN))
         except FileExistsError as taken:
-            raise self._overtaken(record.n) from taken
-        # A second writer may have used the number, and have marked its record or covered it by a head.
-        if record_path(self._folder, record.n, DONE).exists() or self._head_was_replaced():
-            path.unlink()
-            raise self._overtaken(record.n)
+            if not self._holds(path, data):
+                raise error("HOME_OVERTAKEN", what=f"record {record.n}", path=self._folder.parent) from taken
+        except OSError:
+            if not self._holds(path, data):
+                raise
         self._points.reach(failpoints.COMMITTED)
 
-    def _head_was_replaced(self) -> bool:
-        return _identity(self._folder / HEAD) != self._head
-
-    def _overtaken(self, n: int) -> PresageError:
-        return error("HOME_OVERTAKEN", what=f"record {n}", path=self._folder.parent)
+    def _holds(self, path: PurePath, data: bytes) -> bool:
+        """Whether the record is there, though its writing was reported to have failed: the reply may have been lost.
+        Its nonce distinguishes it from the record of any other process."""
+        try:
+            return self._store.read(path) == data
+        except FileNotFoundError:
+            return False
 
     def holds(self, n: int) -> bool:
-        return record_path(self._folder, n, PENDING).exists()
-
-    def mark(self, n: int) -> None:
-        """Mark a record as applied. Not flushed: applying it again changes nothing."""
-        os.replace(record_path(self._folder, n, PENDING), record_path(self._folder, n, DONE))
-        self._points.reach(failpoints.MARKED)
+        return self._store.exists(self._folder / name_of(n))
 
     def compact(self, n: int, state: dict[str, Any], records: list[Record]) -> None:
-        """Replace the records by a head with the state after record n. All of them must be applied."""
-        following = [record_path(self._folder, n + 1, suffix) for suffix in (PENDING, DONE)]
-        if self._head_was_replaced() or any(path.exists() for path in following):
-            raise self._overtaken(n + 1)
-        self._disk.write_atomically(self._folder / HEAD, seal({"n": n, "state": state}))
-        self._head = _identity(self._folder / HEAD)
+        """Write a head with the state after record n, which replaces the records. All of them must be applied.
+
+        Heads have numbers, too: that of a process that was paused does not replace a later one.
+        """
+        name = head_name(n)
+        with suppress(FileExistsError):  # of an attempt whose reply was lost: it can have no other content
+            self._store.create(self._folder / name, seal({"n": n, "state": state}))
         self._points.reach(failpoints.HEAD_WRITTEN)
-        self._covered.extend(record.n for record in records)
+        # The record of a takeover stays: it refuses the next record of the process that was overtaken.
+        takeovers = set(state["takeovers"])
+        self._covered.extend(name for name in self._heads if name != head_name(n))
+        self._covered.extend(name_of(record.n) for record in records if record.n not in takeovers)
+        self._heads = [name]
 
     def trim(self, most: int | None = None) -> None:
-        """Delete records that the head covers; `most` at a time, so that no commit waits for all of them."""
+        """Delete files that the head covers; `most` at a time, so that no commit waits for all of them."""
         for _ in range(len(self._covered) if most is None else min(most, len(self._covered))):
-            record_path(self._folder, self._covered[0], DONE).unlink(missing_ok=True)
+            self._store.delete(self._folder / self._covered[0])
             self._covered.popleft()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+@dataclass(frozen=True)
+class Names:
+    """The names in the folder of a journal. `records`: by number; a record of an earlier version may have two."""
+
+    records: Mapping[int, list[str]]
+    heads: list[tuple[int, str]]  # the last one counts
+
+    @classmethod
+    def of(cls, store: Store, folder: PurePath) -> Names:
+        """Any other name is an error."""
+        records: dict[int, list[str]] = {}
+        heads = []
+        for name in store.names(folder):
+            head, record = _HEAD.fullmatch(name), _RECORD.fullmatch(name)
+            if head:
+                heads.append((int(head[1] or 0), name))
+            elif record:
+                records.setdefault(int(record[1]), []).append(name)
+            else:
+                raise corrupt_journal(folder, "the journal", f"'{name}' is no record")
+        return cls(records, sorted(heads))
+
+    def up_to(self, base: int) -> list[str]:
+        return [name for n in sorted(self.records) if n <= base for name in self.records[n]]
+
+
+def read_journal(store: Store, folder: PurePath, names: Names | None = None) -> JournalContent:
+    """Head and records; a gap is an error. FileNotFoundError if a head was replaced meanwhile."""
+    names = names or Names.of(store, folder)
+    head = _read_head(store, folder, names.heads[-1][1]) if names.heads else None
+    content = JournalContent(head, [])
+    numbers = [n for n in sorted(names.records) if n > content.base]
+    # Of the two names of a record of an earlier version, the last one counts.
+    content.records = [read_record(store, folder / max(names.records[n], key=_is_done)) for n in numbers]
+    _check_unbroken(store, folder, content)
+    return content
+
+
+def name_of(n: int) -> str:
+    return f"{n:014d}.json"
+
+
+def head_name(n: int) -> str:
+    return f"head-{n:014d}.json"
+
+
+def _is_done(name: str) -> bool:
+    return name.endswith(".done")
+
+
+def _read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
     try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_mtime_ns
-
-
-def number_of(path: Path) -> int:
-    """The number of the record in a file; any other name is an error."""
-    if path.suffix not in (PENDING, DONE) or not path.stem.isdecimal():
-        raise corrupt_journal(path.parent, "the journal", f"'{path.name}' is no record")
-    return int(path.stem)
-
-
-def record_path(folder: Path, n: int, suffix: str) -> Path:
-    return folder / f"{n:014d}{suffix}"
-
-
-def read_head(folder: Path) -> dict[str, Any] | None:
-    """The head of a journal, `n` and `state`; None if there is none yet."""
-    path = folder / HEAD
-    if not path.exists():
-        return None
-    try:
-        head = unseal(path.read_bytes())
+        head = unseal(store.read(folder / name))
         return {"n": int(head["n"]), "state": head["state"]}
+    except FileNotFoundError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as broken:
         raise corrupt_journal(folder, "the journal's head", str(broken)) from broken
 
 
-def read_record(path: Path) -> Record:
+def read_record(store: Store, path: PurePath) -> Record:
     try:
-        return Record.from_bytes(path.read_bytes())
+        return Record.from_bytes(store.read(path))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:
         raise corrupt_journal(path.parent, f"record {path.stem}", str(broken)) from broken
 
 
-def check_unbroken(folder: Path, base: int, records: list[Record]) -> None:
+def _check_unbroken(store: Store, folder: PurePath, content: JournalContent) -> None:
     """Raise an error unless the records follow the head without a gap, and an empty journal belongs to a new home."""
-    if not base and not records and any(HomeLayout(folder.parent).catalog.glob("*.json")):
+    base, records = content.base, content.records
+    if not base and not records and store.names(HomeLayout(store, folder.parent).catalog):
         raise corrupt_journal(folder, "the journal", "it is empty, and there are declarations")
     for expected, record in enumerate(records, base + 1):
         if record.n != expected:
             raise corrupt_journal(folder, f"record {expected}", "it is missing")
 
 
-def corrupt_journal(folder: Path, what: str, why: str) -> PresageError:
+def corrupt_journal(folder: PurePath, what: str, why: str) -> PresageError:
     return corrupt(what, folder.parent, why, "restore the journal folder from a copy of the home")

@@ -22,9 +22,9 @@ from presage.storage.committer import Committer
 from presage.storage.data_files import read_data
 from presage.storage.delivery import Deliveries, Delivery, taken_table
 from presage.storage.delta import DeltaTables, Tables, delta_schema
-from presage.storage.disk import storage
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
+from presage.storage.failures import storage
 from presage.storage.home import DERIVED, Home
 from presage.storage.home_state import LiveState, Point, StreamState
 from presage.storage.ingest import Checked, check
@@ -404,7 +404,7 @@ class Log:
             return {}
         folder = self.home.table_folder(name, EVENTS)
         files = [file.name for file in self._committer.files(name, EVENTS)]
-        return {file: read_data(folder / file, held_schema(event_type)) for file in files}
+        return {file: read_data(self.home.store.address(folder / file), held_schema(event_type)) for file in files}
 
     def _from(self, event_type: EventType, low: int, columns: list[str]) -> pa.Table:
         return self.archive.read_arrow(self.archive.snapshot(event_type.name, low=low), columns)

@@ -6,12 +6,11 @@ committer's turn. Files are deleted only after their table has removed them and 
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 
 import pyarrow as pa
 
@@ -51,7 +50,7 @@ class Maintenance:
         self._home = home
         self._committer = committer
         self._lock = threading.Lock()
-        self._gone: dict[str, float] = {}  # when a file was first seen to be no longer live
+        self._gone: dict[PurePath, float] = {}  # when a file was first seen to be no longer live
 
     def run(
         self,
@@ -146,17 +145,23 @@ class Maintenance:
             gone = [path for stream, table in self._committer.tables() for path in self._not_live(stream, table)]
         self._gone = {path: self._gone.get(path, now) for path in gone}
         # A file that has left its table never returns: no new lease on it can begin.
-        free = [p for p, since in self._gone.items() if now - since >= grace and not self._committer.leases.holds(p)]
-        self._delete(map(Path, free), failpoints.VACUUMED_ONE)
+        address = self._home.store.address
+        free = [
+            p
+            for p, since in self._gone.items()
+            if now - since >= grace and not self._committer.leases.holds(address(p))
+        ]
+        self._delete(free, failpoints.VACUUMED_ONE)
         for path in free:
             del self._gone[path]
         return len(free)
 
-    def _not_live(self, stream: str, table: str) -> list[str]:
+    def _not_live(self, stream: str, table: str) -> list[PurePath]:
         live = {file.name for file in self._committer.files(stream, table)}
-        names = sorted(os.listdir(self._home.table_folder(stream, table)))
-        gone = [name for name in names if name not in live and staged_by(name) is not None]
-        return [self._committer.path_of(stream, table, name) for name in gone]
+        folder, last = self._home.table_folder(stream, table), self._committer.state.n
+        names = [name for name in self._home.store.names(folder) if name not in live]
+        # Later ones may be those of a process that has taken over the home meanwhile.
+        return [folder / name for name in names if (n := staged_by(name)) is not None and n <= last]
 
     def _clean(self, grace: float) -> int:
         cleaned = 0
@@ -170,9 +175,9 @@ class Maintenance:
             cleaned += len(entries)
         return cleaned
 
-    def _delete(self, paths: Iterable[Path], point: str) -> None:
+    def _delete(self, paths: Iterable[PurePath], point: str) -> None:
         for path in paths:
-            path.unlink(missing_ok=True)  # its stream may have been dropped
+            self._home.store.delete(path)  # its stream may have been dropped
             self._committer.points.reach(point)
 
 

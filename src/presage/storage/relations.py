@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from presage.model.text import Span
 from presage.storage.columns import attributes_schema
 from presage.storage.data_files import archived, data_writer
 from presage.storage.files import read_files
+from presage.storage.home import HomeLayout
 from presage.storage.text_csv import read_nulls
 
 MAX_ROWS = 1_000_000
@@ -50,20 +50,17 @@ def refuse_other_rows(relation: Relation, kept: pa.Table, roots: Roots, span: Sp
         raise error("ALREADY_DECLARED", span, name=relation.name, kind="relation", difference=difference, fix=fix)
 
 
-def write_copy(home: Path, table: pa.Table) -> str:
+def write_copy(home: HomeLayout, table: pa.Table) -> str:
     """Copy a relation's rows into the home; the path below it. A copy that no declaration names is harmless."""
     # A name may contain any character, a path must not.
     relative = f"relations/{uuid.uuid4().hex}.parquet"
-    path = home / relative
-    path.parent.mkdir(exist_ok=True)
-    with path.open("x+b") as sink:
-        with data_writer(sink, table.schema) as writer:
-            writer.write_table(table)
-        sink.flush()
-        os.fsync(sink.fileno())
+    path = home.path / relative
+    with home.store.writer(path) as sink, data_writer(sink, path.name, table.schema) as writer:
+        writer.write_table(table)
+    home.store.flush(path.parent)
     return relative
 
 
-def read_copy(home: Path, relative: str) -> pa.Table:
-    with archived(home / relative) as file:
+def read_copy(home: HomeLayout, relative: str) -> pa.Table:
+    with archived(home.store.address(home.path / relative)) as file:
         return file.read()

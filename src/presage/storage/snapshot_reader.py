@@ -1,8 +1,8 @@
 """Reader of a home's journal and tables without the lock and without any write.
 
-Another process may write the home at the same time. Its files appear atomically, and their names are never used again.
-A record is written, marked (its suffix changes), covered by a new head, and only then deleted. So a missing record has
-been covered by a head in the meantime, and the reader retries.
+Another process may write the home at the same time. Its files appear as a whole, and their names are never used again.
+A record is written, covered by a new head, and only then deleted. So a missing record or head has been covered by a
+newer head in the meantime, and the reader retries.
 """
 
 from __future__ import annotations
@@ -11,33 +11,32 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 from presage.errors import PresageError
 from presage.model.paths import home_path
-from presage.storage import journal
-from presage.storage.delta import Table, read_table
-from presage.storage.disk import corrupt, storage
+from presage.storage.delta import Table, generation_of, read_table
+from presage.storage.failures import corrupt, storage
+from presage.storage.file_store import FileStore
 from presage.storage.home import HomeLayout, read_format
-from presage.storage.home_state import HomeState, state_after
-from presage.storage.journal import Record
+from presage.storage.home_state import HomeState, changed_tables, state_after
+from presage.storage.journal import Record, read_journal
 
 TRIES, PAUSE = 20, 0.05  # seconds between them
 
 
 @dataclass(frozen=True)
 class HomeSnapshot:
-    """A home at one moment. `base`: the last record that the head covers; `pending`: records that are not marked as
-    applied."""
+    """A home at one moment. `base`: the last record that the head covers."""
 
     layout: HomeLayout
     id: str
     state: HomeState
     base: int
     records: list[Record]
-    pending: frozenset[int]
 
     def tables(self) -> list[tuple[str, str]]:
-        """(stream, table) of all existing tables."""
+        """(stream, table) of all tables."""
         return self.layout.tables(self.state.streams)
 
     def table(self, stream: str, table: str) -> Table:
@@ -45,16 +44,40 @@ class HomeSnapshot:
         folder = self.layout.table_folder(stream, table)
         for _ in range(TRIES - 1):
             with suppress(PresageError):  # entries may be cleaned while they are listed
-                return read_table(folder, self.id)
+                return read_table(self.layout.store, folder, self.id)
             time.sleep(PAUSE)
-        return read_table(folder, self.id)
+        return read_table(self.layout.store, folder, self.id)
+
+    @cached_property
+    def pending(self) -> frozenset[int]:
+        """The records whose changes are not yet in all tables. Records are applied in order: they are the last ones."""
+        pending = set()
+        for record in reversed(self.records):
+            changes = [(name, table) for name, table in changed_tables(record) if name in self.state.streams]
+            created = [
+                name for name in record.creates if self.generation(name) < record.n and name in self.state.streams
+            ]
+            if created or any(self._transaction(name, table) < record.n for name, table in changes):
+                pending.add(record.n)
+            elif changes or record.creates:
+                break
+        return frozenset(pending)
+
+    def generation(self, stream: str) -> int:
+        return generation_of(self.layout.store, self.layout.stream_folder(stream))
+
+    def _transaction(self, stream: str, table: str) -> int:
+        try:
+            return read_table(self.layout.store, self.layout.table_folder(stream, table), self.id).transaction
+        except PresageError:
+            return 0  # damaged, or not created yet
 
 
 def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
     """A snapshot of a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
     folder = home_path(path).resolve()
     with storage(folder, "and try again"):
-        identity, layout = read_format(folder), HomeLayout(folder)
+        identity, layout = read_format(folder), HomeLayout(FileStore(), folder)
         for _ in range(TRIES - 1):
             with suppress(FileNotFoundError, PresageError):  # a new head may cover what is missing
                 return _read(layout, identity)
@@ -67,17 +90,6 @@ def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
 
 
 def _read(layout: HomeLayout, identity: str) -> HomeSnapshot:
-    head = journal.read_head(layout.journal)
-    base = int(head["n"]) if head else 0
-    names = [name for name in os.listdir(layout.journal) if name != journal.HEAD and name[0] != "."]
-    numbers = sorted({journal.number_of(layout.journal / name) for name in names})
-    records, pending = [], set()
-    for n in (n for n in numbers if n > base):
-        try:
-            records.append(journal.read_record(journal.record_path(layout.journal, n, journal.PENDING)))
-            pending.add(n)
-        except FileNotFoundError:
-            records.append(journal.read_record(journal.record_path(layout.journal, n, journal.DONE)))
-    journal.check_unbroken(layout.journal, base, records)
-    state = state_after(layout.journal, head, records)
-    return HomeSnapshot(layout, identity, state, base, records, frozenset(pending))
+    content = read_journal(layout.store, layout.journal)
+    state = state_after(layout.journal, content.head, content.records)
+    return HomeSnapshot(layout, identity, state, content.base, content.records)

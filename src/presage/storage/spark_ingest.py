@@ -11,7 +11,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any, cast
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ from presage.storage.journal import FileAdd, Record, Turn
 from presage.storage.lateness import arrive, event_times
 from presage.storage.limits import limit_names, refuse_ahead
 from presage.storage.staging import stage
+from presage.storage.store import Store
 
 ROWS_PER_TASK = 500_000
 MOST_TASKS = 1_000
@@ -78,15 +79,15 @@ def stage_frame(
             starts[part] = first_seq + total
             total += count
             ignored.update(json.loads(names))
-        folder = str(home.stream_folder(event_type.name))
-        writer = _writer(event_type, folder, turn, state.watermark, starts, home.disk.durable)
+        folder = home.stream_folder(event_type.name)
+        writer = _writer(event_type, home.store, folder, turn, state.watermark, starts)
         written = sorted(ordered.mapInArrow(writer, _WRITTEN).collect())
     finally:
         ordered.unpersist()
         given.unpersist()
     for row in written:
         # A worker without the shared folder would write to its own disk, and the rows would be lost.
-        if not (Path(folder) / row.name / row.path).is_file():
+        if not home.store.exists(folder / row.name / row.path):
             why = f"the driver does not find {row.path}, which a worker wrote"
             raise error("HOME_NOT_SHARED", path=home.path, why=why)
     return _draft(turn, event_type, written, total, dict(ignored))
@@ -136,7 +137,7 @@ def _counter(event_type: EventType, turn: Turn) -> Any:
 
 
 def _writer(
-    event_type: EventType, folder: str, turn: Turn, watermark: int | None, starts: dict[int, int], durable: bool
+    event_type: EventType, store: Store, folder: PurePath, turn: Turn, watermark: int | None, starts: dict[int, int]
 ) -> Any:
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         part, checked = _checked(event_type, turn, batches)
@@ -146,7 +147,7 @@ def _writer(
         token = f"{turn.token}-{uuid.uuid4().hex[:8]}"
         for name, table in arrive(checked, event_type, watermark, starts[part], turn).items():
             first, last = event_times(table) if name == EVENTS else (None, None)
-            for file in stage(Path(folder) / name, turn.n, token, table, durable, part * FILES_PER_TASK):
+            for file in stage(store, folder / name, turn.n, token, table, part * FILES_PER_TASK):
                 row = {"name": name, **vars(file), "first_time": first, "last_time": last}
                 yield pa.RecordBatch.from_pylist([{"part": part, **row}], _arrow(_WRITTEN))
 

@@ -6,11 +6,10 @@ import functools
 import io
 import json
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from presage.storage.columns import SEQ
 from presage.storage.data_files import data_writer
 from presage.storage.journal import FileAdd
+from presage.storage.store import Store
 
 ROWS_PER_FILE = 4_194_304
 # Small enough for Spark, which splits files at row groups, to spread one file over the cores.
@@ -30,29 +30,28 @@ _STAGED = re.compile(r"(\d{14})-\d{5}-[0-9a-f]+(-[0-9a-f]+)?(-old-\d+of\d+)?\.pa
 
 
 def stage(
-    folder: Path, n: int, token: str, table: pa.Table, durable: bool, first_index: int = 0, mark: str = ""
+    store: Store, folder: PurePath, n: int, token: str, table: pa.Table, first_index: int = 0, mark: str = ""
 ) -> Iterator[FileAdd]:
     """Write the table into the folder. `mark`: part of the names of old files (`chunks`)."""
     for index, start in enumerate(range(0, table.num_rows, ROWS_PER_FILE), first_index):
         path = folder / f"{n:014d}-{index:05d}-{token}{mark}.parquet"
-        yield _write(path, table.schema, [table.slice(start, ROWS_PER_FILE)], durable)
+        yield _write(store, path, table.schema, [table.slice(start, ROWS_PER_FILE)])
 
 
-def stage_one(folder: Path, n: int, token: str, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
+def stage_one(
+    store: Store, folder: PurePath, n: int, token: str, schema: pa.Schema, parts: Iterable[pa.Table]
+) -> FileAdd:
     """Write a sequence of tables into one file, with at most about a row group in memory."""
-    return _write(folder / f"{n:014d}-00000-{token}.parquet", schema, _of_size(parts), durable)
+    return _write(store, folder / f"{n:014d}-00000-{token}.parquet", schema, _of_size(parts))
 
 
-def _write(path: Path, schema: pa.Schema, parts: Iterable[pa.Table], durable: bool) -> FileAdd:
+def _write(store: Store, path: PurePath, schema: pa.Schema, parts: Iterable[pa.Table]) -> FileAdd:
     statistics = Statistics()
-    with open(path, "x+b") as file:
-        with data_writer(file, schema, **_encodings(schema)) as writer:
+    with store.writer(path) as file:
+        with data_writer(file, path.name, schema, **_encodings(schema)) as writer:
             for part in parts:
                 writer.write_table(part, row_group_size=ROWS_PER_GROUP)
                 statistics.add(part)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
         size = file.tell()
     return FileAdd(path.name, size, statistics.rows, statistics.text())
 
@@ -145,20 +144,17 @@ def staged_by(name: str) -> int | None:
     return int(staged[1]) if staged else None
 
 
-def sweep(folder: Path, after: int, named: set[str]) -> None:
-    """Remove the data files staged for records after `after` that no record names: they were never committed."""
-    if not folder.is_dir():
-        return
-    for name in os.listdir(folder):
+def sweep(store: Store, folder: PurePath, after: int, up_to: int, named: set[str]) -> None:
+    """Remove the data files staged for records after `after`, up to `up_to`, that no record names: they were never
+    committed. Later ones may be those of a process that has taken over the home meanwhile."""
+    for name in store.names(folder):
         n = staged_by(name)
-        if n is not None and n > after and name not in named:
-            (folder / name).unlink()
+        if n is not None and after < n <= up_to and name not in named:
+            store.delete(folder / name)
 
 
-def discard(folder: Path, token: str, keep: frozenset[str] = frozenset()) -> None:
+def discard(store: Store, folder: PurePath, token: str, keep: frozenset[str] = frozenset()) -> None:
     """Remove the files that one attempt staged, except those to keep."""
-    if not folder.is_dir():
-        return
-    for name in os.listdir(folder):
+    for name in store.names(folder):
         if f"-{token}" in name and name not in keep:
-            (folder / name).unlink()
+            store.delete(folder / name)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from presage import Engine, PresageError
+from presage.storage.file_store import FileStore
 from presage.storage.home import DERIVED, HomeLayout
 
 STREAMS = """
@@ -112,7 +113,7 @@ def test_columns_of_rows_may_differ_in_case(engine: Engine) -> None:
 
 def test_a_folder_that_is_there_stays_the_streams_own(tmp_path: Path) -> None:
     """A home from before names could differ in case has plain folders, of dropped streams, too."""
-    places = HomeLayout(tmp_path)
+    places = HomeLayout(FileStore(), tmp_path)
     for folder in ("streams/Tick", "streams/tick", "derived/Made"):
         (tmp_path / folder).mkdir(parents=True)
     assert places.stream_folder("Tick") == tmp_path / "streams" / "Tick"

@@ -12,6 +12,7 @@ from presage.errors import PresageError
 from presage.live import state_files as module
 from presage.live.state_files import MOST_CHANGES, Chain, StateRef, StateWrite, read_chain, remove_unnamed, write_states
 from presage.model.operator_state import State
+from presage.storage.file_store import FileStore
 
 
 def queue(first: int, last: int) -> State:
@@ -20,7 +21,7 @@ def queue(first: int, last: int) -> State:
 
 
 def write(folder: Path, before: State | None, chain: Chain, after: State) -> Chain:
-    return write_states(folder, {"a": StateWrite(before, chain, after)}, durable=False)["a"]
+    return write_states(FileStore(durable=False), folder, {"a": StateWrite(before, chain, after)}, 1)["a"]
 
 
 def grown(folder: Path, steps: int) -> tuple[State, Chain]:
@@ -29,15 +30,17 @@ def grown(folder: Path, steps: int) -> tuple[State, Chain]:
     for i in range(1, steps + 1):
         after = queue(10 * i, 4_000 + 10 * i)
         state, chain = after, write(folder, state, chain, after)
-        assert read_chain(folder, chain).to_bytes() == after.to_bytes()
+        assert read_chain(FileStore(), folder, chain).to_bytes() == after.to_bytes()
     return state, chain
 
 
 def test_states_of_one_file_are_read_apart(tmp_path: Path) -> None:
-    chains = write_states(tmp_path, {k: StateWrite(None, (), queue(0, n)) for n, k in enumerate("abc")}, durable=True)
+    chains = write_states(
+        FileStore(durable=True), tmp_path, {k: StateWrite(None, (), queue(0, n)) for n, k in enumerate("abc")}, 1
+    )
     assert len(list(tmp_path.iterdir())) == 1
-    assert [read_chain(tmp_path, chains[k]).numbers["last"] for k in "cab"] == [2, 0, 1]
-    assert write_states(tmp_path, {}, durable=True) == {}
+    assert [read_chain(FileStore(), tmp_path, chains[k]).numbers["last"] for k in "cab"] == [2, 0, 1]
+    assert write_states(FileStore(durable=True), tmp_path, {}, 1) == {}
 
 
 def test_a_chain_of_changes_is_the_state_and_stays_short(tmp_path: Path) -> None:
@@ -54,7 +57,7 @@ def test_changes_never_grow_as_long_as_the_snapshot(tmp_path: Path) -> None:
         after = queue(1_500 * i, 4_000 + 1_500 * i)
         state, chain = after, write(tmp_path, state, chain, after)
         assert sum(ref.length for ref in chain[1:]) < chain[0].length / 2
-        assert read_chain(tmp_path, chain).to_bytes() == after.to_bytes()
+        assert read_chain(FileStore(), tmp_path, chain).to_bytes() == after.to_bytes()
 
 
 def test_a_state_whose_past_is_not_known_is_written_whole(tmp_path: Path) -> None:
@@ -70,7 +73,7 @@ def test_references_survive_the_journal() -> None:
 def test_only_files_that_hold_a_state_stay(tmp_path: Path) -> None:
     _, chain = grown(tmp_path, 2)
     write(tmp_path, None, (), queue(0, 1))
-    remove_unnamed(tmp_path, {ref.file for ref in chain})
+    remove_unnamed(FileStore(), tmp_path, {ref.file for ref in chain}, 1)
     assert {path.name for path in tmp_path.iterdir()} == {ref.file for ref in chain}
 
 
@@ -98,7 +101,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path, which: int, damage, c
     ref = chain[which]
     damage(tmp_path / ref.file, ref)
     with pytest.raises(PresageError, match=why) as refused:
-        read_chain(tmp_path, chain)
+        read_chain(FileStore(), tmp_path, chain)
     assert refused.value.code == code
     assert ref.file in str(refused.value)
 
@@ -108,7 +111,7 @@ def test_a_state_of_another_version_is_refused_by_name(tmp_path: Path, monkeypat
         patch.setattr("presage.model.operator_state.VERSION", 7)
         chain = write(tmp_path, None, (), queue(0, 5))
     with pytest.raises(PresageError, match="state 7") as refused:
-        read_chain(tmp_path, chain)
+        read_chain(FileStore(), tmp_path, chain)
     assert refused.value.code == "HOME_VERSION"
 
 

@@ -10,12 +10,13 @@ from presage.errors import PresageError
 from presage.live.state_files import StateRef
 from presage.live.task_dispatch import TaskShare, check_written, run_share
 from presage.live.tasks import Outcome
+from presage.storage.file_store import FileStore
 from presage.storage.home import Home
 
 
 def test_a_worker_without_the_home_says_so(tmp_path: Path) -> None:
     with pytest.raises(PresageError) as caught:
-        run_share(TaskShare((), {}, {}, str(tmp_path / "home" / "states"), durable=False))
+        run_share(TaskShare((), {}, {}, FileStore(), tmp_path / "home" / "states", 1))
     assert caught.value.code == "HOME_NOT_SHARED"
     assert str(tmp_path / "home") in caught.value.message
 

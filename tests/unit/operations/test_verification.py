@@ -138,7 +138,7 @@ def damage_declaration(home: Path) -> None:
 
 
 def damage_head(home: Path) -> None:
-    (home / "journal" / "head.json").write_text("{}")
+    next((home / "journal").glob("head-*")).write_text("{}")
 
 
 def lose_head(home: Path) -> None:

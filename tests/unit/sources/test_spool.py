@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from presage.errors import PresageError
 from presage.sources import spool as module
 from presage.sources.spool import SESSION, Message, Spool
-from presage.storage.disk import Disk
+from presage.storage.file_store import FileStore
 
 MOST = 1 << 30
 
@@ -21,7 +21,7 @@ def message(i: int, size: int = 5) -> Message:
 
 
 def opened(folder: Path, most: int = MOST) -> Spool:
-    return Spool(folder / "spool", Disk(durable=False), most)
+    return Spool(folder / "spool", FileStore(durable=False), most)
 
 
 def contents(spool: Spool, first: int = 0) -> list[Message]:

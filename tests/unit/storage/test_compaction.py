@@ -12,6 +12,7 @@ import pytest
 
 from presage.storage.compaction import apart
 from presage.storage.delta import LiveFile
+from presage.storage.file_store import FileStore
 from presage.storage.staging import stage, stage_one
 
 SCHEMA = pa.schema([("_seq", pa.int64()), ("v", pa.float64()), ("w", pa.float64()), ("s", pa.string())])
@@ -29,8 +30,8 @@ def test_a_file_written_in_parts_is_the_file_written_at_once(
     rows_per_group: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("presage.storage.staging.ROWS_PER_GROUP", rows_per_group)
-    whole = next(stage(tmp_path, 1, "ab", pa.concat_tables(PARTS), durable=False))
-    cut = stage_one(tmp_path, 1, "cd", SCHEMA, iter(PARTS), durable=True)
+    whole = next(stage(FileStore(), tmp_path, 1, "ab", pa.concat_tables(PARTS)))
+    cut = stage_one(FileStore(durable=True), tmp_path, 1, "cd", SCHEMA, iter(PARTS))
     assert json.loads(cut.stats) == json.loads(whole.stats)
     assert (cut.rows, cut.size) == (9, (tmp_path / cut.path).stat().st_size)
     written, expected = (pq.read_table(tmp_path / file.path) for file in (cut, whole))
@@ -39,7 +40,7 @@ def test_a_file_written_in_parts_is_the_file_written_at_once(
 
 
 def test_small_parts_share_a_row_group(tmp_path: Path) -> None:
-    cut = stage_one(tmp_path, 1, "cd", SCHEMA, iter(PARTS), durable=False)
+    cut = stage_one(FileStore(durable=False), tmp_path, 1, "cd", SCHEMA, iter(PARTS))
     assert pq.ParquetFile(tmp_path / cut.path).num_row_groups == 1
 
 

@@ -59,7 +59,7 @@ ROWS = pa.table({"_seq": range(200), "x": [float(n % 7) for n in range(200)], "k
 
 
 def written(path: Path) -> bytes:
-    with path.open("x+b") as file, data_writer(file, ROWS.schema) as writer:
+    with path.open("x+b") as file, data_writer(file, path.name, ROWS.schema) as writer:
         writer.write_table(ROWS, row_group_size=100)
     return path.read_bytes()
 

@@ -36,7 +36,7 @@ def tables(home: Home) -> DeltaTables:
 
 def staged(home: Home, n: int, *values: str) -> list[FileAdd]:
     rows = pa.table({"_seq": pa.array(range(n, n + len(values)), pa.int64()), "x": list(values)}, SCHEMA)
-    return list(stage(home.table_folder("S", "events"), n, "ab", rows, False))
+    return list(stage(home.store, home.table_folder("S", "events"), n, "ab", rows))
 
 
 def read(home: Home) -> list[str]:

@@ -216,7 +216,7 @@ def test_the_journal_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for i in range(9):
             log.append(TICK, [row("a", i)], once=str(i))
             assert len(list((tmp_path / "journal").glob("0*"))) < 4
-    assert [p.name for p in (tmp_path / "journal").iterdir()] == ["head.json"]
+    assert [p.name[:5] for p in (tmp_path / "journal").iterdir()] == ["head-"]
     with Log.open(tmp_path, durable=False) as log:
         assert all(log.append(TICK, [], once=str(i)).duplicate for i in range(9))
 

@@ -103,7 +103,7 @@ def test_a_gap_in_the_journal_is_an_error_and_not_waited_for_long(tmp_path: Path
         for n in range(3):
             log.append(TICK, [row(n, n)])
         shutil.copytree(tmp_path / "home", tmp_path / "copy")
-    next((tmp_path / "copy" / "journal").glob("*2.done")).unlink()
+    next((tmp_path / "copy" / "journal").glob("0*2.json")).unlink()
     with pytest.raises(PresageError, match="record 2") as caught:
         read_snapshot(tmp_path / "copy")
     assert caught.value.code == "HOME_CORRUPT"

@@ -6,12 +6,12 @@ All bases form one graph. It is built at the first use: most statements never ne
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from presage.errors import error
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from presage.operators.knowledge.answers import Answers, Entities
     from presage.operators.knowledge.graph import Graph
     from presage.operators.knowledge.vocabulary import Reading
+    from presage.storage.store import Store
 
 # Graphs in memory: the current one, and the one before a REFRESH that may still fail.
 MOST_GRAPHS = 2
@@ -40,7 +41,8 @@ Cache: TypeAlias = OrderedDict[tuple[object, ...], T]
 class Library:
     """`folder` holds files and closed graphs; without one they are in memory. If not `keeps`, it is read-only."""
 
-    folder: Path | None = None
+    store: Store | None = None
+    folder: PurePath = field(default_factory=PurePath)
     keeps: bool = True
     tables: dict[str, PathTable | MarkedTables] = field(default_factory=dict)
     probes: dict[str, Probe] = field(default_factory=dict)
@@ -58,10 +60,11 @@ class Library:
 
         content = read_source(Path(path), roots)
         digest = hashlib.sha256(content).hexdigest()
-        if self.folder is None or not self.keeps:
+        if self.store is None or not self.keeps:
             self._contents[digest] = content
         else:
-            self._write(self.folder / "files", digest, content)
+            with suppress(FileExistsError):
+                self.store.create(self.folder / "files" / digest, content)
         return digest
 
     def graph(self, bases: Iterable[Knowledge]) -> Graph:
@@ -76,7 +79,10 @@ class Library:
                 for base in bases
                 for path, digest in zip(base.paths, base.files, strict=True)
             ]
-            cache = self.folder / "closed" if self.folder is not None and self.keeps else None
+            # Only a local folder: a graph is read and written as one piece, and its computation costs seconds.
+            cache = (
+                Path(self.folder) / "closed" if self.store is not None and self.store.is_local and self.keeps else None
+            )
             if cache is not None:
                 cache.mkdir(parents=True, exist_ok=True)
             return Graph.build(sources, any(base.reasoning for base in bases), cache)
@@ -142,11 +148,11 @@ class Library:
 
     def source(self, base: str, digest: str) -> bytes:
         """The stored content of a file of a base; HOME_CORRUPT if it is lost."""
-        if self.folder is None or digest in self._contents:
+        if self.store is None or digest in self._contents:
             return self._contents[digest]
         path = self.folder / "files" / digest
         try:
-            content = path.read_bytes()
+            content = self.store.read(path)
         except OSError as failure:
             why = str(failure)
         else:
@@ -160,18 +166,6 @@ class Library:
             why=why,
             fix="restore the file from a backup of the home",
         )
-
-    def _write(self, folder: Path, digest: str, content: bytes) -> None:
-        path = folder / digest
-        if path.exists():
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f"{digest}.{os.getpid()}.part"
-        with part.open("wb") as sink:
-            sink.write(content)
-            sink.flush()
-            os.fsync(sink.fileno())
-        part.replace(path)
 
 
 def _key(bases: Iterable[Knowledge]) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ from presage.model.operator_state import State
 from presage.operators.epl.kernel.key_blocks import blocked, can_be_blocked, is_blocked, placed
 from presage.operators.epl.kernel.pattern import LEAST_KEYS, PatternKernel, open_matches
 from presage.operators.epl.kernel.spec import TIME, PatternSpec
+from presage.storage.file_store import FileStore
 from reference.pattern_terms import (
     Of,
     Term,
@@ -107,12 +108,12 @@ def test_of_many_keys_a_small_step_writes_only_those_that_it_touches(tmp_path: P
     spec, keys = keyed(PAIR), 2 * LEAST_KEYS
     kernel = PatternKernel(spec)
     state, _ = kernel.step(kernel.initial(), events(0, 2 * keys, keys), 2 * keys * 1_000)
-    chain: Chain = write_states(tmp_path, {"a": StateWrite(None, (), state)}, durable=False)["a"]
+    chain: Chain = write_states(FileStore(durable=False), tmp_path, {"a": StateWrite(None, (), state)}, 1)["a"]
     for number in range(5):
         first = 2 * keys + 20 * number
         after, _ = kernel.step(state, events(first, 20, keys), (first + 20) * 1_000)
-        chain = write_states(tmp_path, {"a": StateWrite(state, chain, after)}, durable=False)["a"]
-        assert read_chain(tmp_path, chain).to_bytes() == after.to_bytes()
+        chain = write_states(FileStore(durable=False), tmp_path, {"a": StateWrite(state, chain, after)}, 1)["a"]
+        assert read_chain(FileStore(), tmp_path, chain).to_bytes() == after.to_bytes()
         state = after
     assert len(chain) == 6
     assert max(ref.length for ref in chain[1:]) < chain[0].length / 10

@@ -1,0 +1,53 @@
+"""Failures of a home's store as errors with a code."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
+
+from deltalake.exceptions import DeltaError
+
+from presage.errors import PresageError, error
+
+
+def is_full(failure: BaseException) -> bool:
+    """Whether a failure means that the disk or the user's quota is full."""
+    if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    return f"(os error {errno.ENOSPC})" in str(failure)  # as delta-rs reports it
+
+
+NOT_DONE = "and try again; nothing has been written"
+KEPT = "; the request is committed and will be finished: do not send it again"
+VERIFY = "restore the home from a copy; presage log HOME verify names all that is damaged"
+
+
+def corrupt(what: str, path: PurePath | str, why: object, fix: str) -> PresageError:
+    return error("HOME_CORRUPT", what=what, path=path, why=why, fix=fix)
+
+
+def storage_error(home: PurePath | str, failure: Exception, then: str = NOT_DONE) -> PresageError:
+    """The error for a failure to read or write a file of a home. `then`: what happens once there is space."""
+    then = then if then.startswith(";") else f" {then}"
+    if is_full(failure):
+        return error("DISK_FULL", path=home, fix=f"free some space{then}")
+    why = first_line(failure)
+    if isinstance(failure, OSError) and failure.strerror:
+        named = [str(name) for name in (failure.filename, failure.filename2) if name is not None]
+        why = ": ".join([failure.strerror, *named[:1]])
+    return error("STORAGE_FAILED", path=home, why=why, fix=f"check the disk and the permissions{then}")
+
+
+@contextmanager
+def storage(home: PurePath | str, then: str = NOT_DONE) -> Iterator[None]:
+    """Convert failures of the file system and of delta-rs inside the block to errors with a code."""
+    try:
+        yield
+    except (OSError, DeltaError) as failure:
+        raise storage_error(home, failure, then) from failure
+
+
+def first_line(failure: BaseException) -> str:
+    return (str(failure).strip().splitlines() or [type(failure).__name__])[0]

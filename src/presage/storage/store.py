@@ -1,0 +1,106 @@
+"""Stores: where the files of a home lie. A file is written as a whole, and under its name at most once or replaced.
+
+A store has four acts: put, put if absent (`create`), read a range, list. It needs no rename, no append and no lock.
+Paths are `Path` in a file system; elsewhere pure paths, whose first part is the bucket.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of something in an object store."""
+    return text.partition("://")[0] in SCHEMES and "://" in text
+
+
+class Store(ABC):
+    """Missing files raise FileNotFoundError, other failures OSError. `durable=False`: without flushing, for a temporary
+    home."""
+
+    durable: bool = True
+    is_local: bool = False  # whether its paths are those of a file system
+
+    @abstractmethod
+    def put(self, path: PurePath, data: bytes) -> None:
+        """Write or replace a file, as a whole or not at all. It is durable when this returns."""
+
+    @abstractmethod
+    def create(self, path: PurePath, data: bytes, before_name: Callable[[], None] | None = None) -> None:
+        """Like `put`, but raises FileExistsError if the file exists, also if another process creates it just now.
+
+        `before_name` is called before the file can appear.
+        """
+
+    @abstractmethod
+    def read(self, path: PurePath, start: int = 0, length: int | None = None) -> bytes:
+        """The bytes of a file from `start` on; fewer than `length` at its end."""
+
+    @abstractmethod
+    def names(self, folder: PurePath) -> list[str]:
+        """The names of the files and folders in a folder, sorted, without unfinished files; none if it is missing."""
+
+    @abstractmethod
+    def size(self, path: PurePath) -> int: ...
+
+    @abstractmethod
+    def modified(self, path: PurePath) -> float:
+        """When a file was written, in seconds of wall time."""
+
+    @abstractmethod
+    def delete(self, path: PurePath) -> None:
+        """Delete a file; no effect if it is missing."""
+
+    @abstractmethod
+    def delete_folder(self, folder: PurePath) -> None:
+        """Delete a folder with all that is below it; no effect if it is missing."""
+
+    @abstractmethod
+    def reader(self, path: PurePath) -> AbstractContextManager[BinaryIO]:
+        """A file, opened for reading at any place."""
+
+    @abstractmethod
+    def writer(self, path: PurePath) -> AbstractContextManager[BinaryIO]:
+        """A new file, opened for writing and reading. It appears at the latest when the block ends, and only if it ends
+        well; it is durable after `flush` of its folder."""
+
+    @abstractmethod
+    def flush(self, path: PurePath) -> None:
+        """Make durable a file that another library wrote; of a folder, the names of its files."""
+
+    @abstractmethod
+    def address(self, path: PurePath) -> str:
+        """The address of a file by which `data_files` and other libraries open it."""
+
+    @abstractmethod
+    def delta_table(self, folder: PurePath) -> DeltaTable:
+        """The Delta table in a folder, at its newest version."""
+
+    def exists(self, path: PurePath) -> bool:
+        try:
+            self.size(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def walk(self, folder: PurePath) -> Iterator[PurePath]:
+        """All files below a folder."""
+        for name in self.names(folder):
+            below = folder / name
+            if self.is_folder(below):
+                yield from self.walk(below)
+            else:
+                yield below
+
+    @abstractmethod
+    def is_folder(self, path: PurePath) -> bool:
+        """Whether there is a file below a path, or an empty folder of a file system."""
