@@ -54,6 +54,7 @@ class Options:
 
     roots: Sequence[str | os.PathLike[str]] | Roots | None
     permissions: Permissions
+    storage_options: Mapping[str, str] | None
     optimize: bool
     placement: str
     rows_in_memory: int
@@ -78,10 +79,10 @@ class Assembly:
         # Before the home is opened.
         check_placement(options.placement)
         check_chunk(options.rows_per_chunk)
-        self.log = Log.open(home)
-        base, folder = Path.cwd(), self.log.home.path
-        roots = Roots.of(options.roots, [base, folder])
-        library = Library(self.log.home.store, folder / "knowledge")
+        self.log = Log.open(home, options=options.storage_options)
+        base, store, folder = Path.cwd(), self.log.home.store, self.log.home.path
+        roots = Roots.of(options.roots, [base, *([folder] if store.is_local else [])])
+        library = Library(store, folder / "knowledge")
         self.workspace = Workspace(
             roots, base, library=library, optimizing=options.optimize, permissions=options.permissions
         )

@@ -64,6 +64,7 @@ class Engine:
         spark: SparkSession | None = None,
         home: str | os.PathLike[str] | None = None,
         *,
+        storage_options: Mapping[str, str] | None = None,
         roots: Sequence[str | os.PathLike[str]] | Roots | None = None,
         allow_env: Sequence[str] = (),
         allow_hosts: Sequence[str] | None = None,
@@ -84,6 +85,7 @@ class Engine:
         options = Options(
             roots=roots,
             permissions=Permissions(allow_env, allow_hosts),
+            storage_options=storage_options,
             optimize=optimize,
             placement=placement,
             rows_in_memory=rows_in_memory,
@@ -116,8 +118,10 @@ class Engine:
         self._parts.session.start()
 
     @property
-    def home(self) -> Path:
-        return self._log.home.folder
+    def home(self) -> Path | str:
+        """The home's folder, or its address in an object store."""
+        home = self._log.home
+        return home.folder if home.store.is_local else home.address
 
     @property
     def catalog(self) -> Catalog:

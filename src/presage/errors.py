@@ -214,6 +214,11 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         "HOME_VERSION": Text("the home '{path}' has format {found}; this version reads {expected}", "{fix}"),
         "DISK_FULL": Text("the disk that holds '{path}' has no space left", "{fix}"),
         "STORAGE_FAILED": Text("a file of the home '{path}' cannot be read or written: {why}", "{fix}"),
+        "STORE_OPTION": Text("the storage option '{name}' cannot be used: {why}", "{fix}"),
+        "STORE_UNSAFE": Text(
+            "the object store of '{path}' does not refuse to overwrite an object: two engines could lose data",
+            "use a store with conditional writes (If-None-Match), or a home in a folder",
+        ),
         "HOME_CORRUPT": Text("{what} in the home '{path}' is damaged: {why}", "{fix}"),
         "NO_JAVA": Text("Java 17 or later was not found{detail}", "{fix}"),
         "SPARK_NOT_STARTED": Text("Spark could not be started: {why}", "run with --debug to see all messages of Spark"),

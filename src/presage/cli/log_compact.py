@@ -31,7 +31,7 @@ def compact(context: typer.Context, grace: Grace = None, debug: Debug = False) -
         from presage.cli.script_results import opened
         from presage.storage.home import read_format
 
-        read_format(context.obj.resolve())
+        read_format(FileStore(), context.obj.resolve())
         with opened(context.obj, debug) as engine:
             compacted = removed = rows = deleted = cleaned = 0
             for _ in range(MOST_ROUNDS):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 AnyPath = str | os.PathLike[str]
 # `s3://…`, `abfss://…`, and what pathlib makes of them, `s3:/…`; one letter is a drive.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")  # of object stores
 MAX_TEXT = 64 * 2**20  # bytes of a file that is read as a whole
 
 
@@ -40,6 +41,16 @@ def home_path(path: AnyPath) -> Path:
     if not isinstance(address, str) or "\0" in address:
         raise error("BAD_VALUE", what="a home", found=repr(path), expected="a path, as text")
     return local_path(path, "a home")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is the address of something in an object store."""
+    return "://" in text and text.partition("://")[0] in SCHEMES
+
+
+def home_place(path: AnyPath) -> Path | str:
+    """The path of a home, or its address in an object store."""
+    return path if isinstance(path, str) and is_address(path) else home_path(path)
 
 
 @dataclass(frozen=True)

@@ -92,10 +92,12 @@ class EngineReport:
         metrics_file: str | os.PathLike[str] | None = None,
     ) -> None:
         log_as_environment_says()
-        self._home = log.home.folder
+        self._home = log.home.address
         self.metrics = metrics
         file = local_path(metrics_file, "a file of figures") if metrics_file is not None else None
-        self._reporter = Reporter(metrics, None if log.home.is_temporary else self._home, file)
+        # Other processes read the reports of homes in folders.
+        is_seen = log.home.store.is_local and not log.home.is_temporary
+        self._reporter = Reporter(metrics, log.home.folder if is_seen else None, file)
         text = "the home '{home}' is open: {statements} statements, position {position}"
         tell(INFO, "ENGINE_OPENED", text, home=self._home, statements=statements, position=log.position)
 

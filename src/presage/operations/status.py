@@ -15,6 +15,7 @@ from presage.model.paths import home_path
 from presage.operations.engine_report import STALE, Report, rates, read_report
 from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import Metrics
+from presage.storage.file_store import FileStore
 from presage.storage.home import FOLDERS, read_format
 from presage.storage.lock import is_locked
 from presage.storage.snapshot_reader import read_snapshot
@@ -76,7 +77,7 @@ class HomeStatus:
 def status_of(home: str | os.PathLike[str], before: HomeStatus | None = None) -> HomeStatus:
     """The status of a home. `before`: an earlier status, for rates."""
     folder = home_path(home).resolve()
-    read_format(folder)
+    read_format(FileStore(), folder)
     metrics, report = metrics_of(folder)
     per_second = report.rates if report is not None and report.is_alive else {}
     if before is not None and before.metrics.values["at"] < metrics.values["at"]:

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from presage.errors import PresageError
+from presage.model.paths import is_address
 from presage.storage.failures import corrupt, first_line
-from presage.storage.store import is_address
 
 MAGIC = b"PAR1"
 _SEAL = struct.Struct("<4sI")  # before the footer: our mark, and the checksum

@@ -11,7 +11,7 @@ import stat
 import tempfile
 import uuid
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from presage.errors import PresageError, error
-from presage.model.paths import home_path
+from presage.model.paths import home_path, home_place, is_address
 from presage.storage.columns import EVENTS, TABLES
 from presage.storage.failures import corrupt
 from presage.storage.file_store import FileStore
@@ -28,7 +28,7 @@ from presage.storage.lock import LOCK_FILE, HomeLock
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
 
-FORMAT = 1
+EARLIER, FORMAT = 1, 2  # the format of journals with marks, which is read, and the present one
 FORMAT_FILE = "presage.json"
 PRIVATE = "private"  # in the format file: the folder was closed to other users once
 LONGEST_NAME = 255  # characters of a file name
@@ -36,6 +36,16 @@ FOLDERS = ("catalog", "streams", "journal", "derived", "states")
 # Internal tables: rows of deployed statements, and of derived streams. No stream's name can contain the sign.
 RESULTS = "#results"
 DERIVED = "#derived:"
+
+
+def open_place(path: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> tuple[Store, PurePath]:
+    """The store and the path of a home, given by a path or an address."""
+    place = home_place(path)
+    if isinstance(place, Path):
+        return FileStore(), place.resolve()
+    from presage.storage.object_store import open_bucket  # loads obstore, which a home in a folder does not need
+
+    return open_bucket(place, options)
 
 
 class HomeLayout:
@@ -84,12 +94,18 @@ class Home(HomeLayout):
     """A home folder, locked for this process until `close`."""
 
     def __init__(
-        self, store: Store, path: Path, lock: HomeLock, identity: str, temporary: bool = False, abandoned: bool = False
+        self,
+        store: Store,
+        path: PurePath,
+        lock: HomeLock,
+        identity: str,
+        temporary: bool = False,
+        abandoned: bool = False,
     ) -> None:
         super().__init__(store, path)
         self.id = identity
         # Not flushed: if a loss of power undoes a beat, nothing is lost.
-        self.lease = HomeLease(FileStore(durable=False), path, locked=True)
+        self.lease = HomeLease(FileStore(durable=False) if store.is_local else store, path, locked=store.is_local)
         self.was_abandoned = abandoned  # the process that had the home before did not release it
         self.is_temporary = temporary  # removed when it is closed
         # Of this opening, in names of files: greater than that of any process that had the home before. Files of a
@@ -98,11 +114,16 @@ class Home(HomeLayout):
         self._lock = lock
         # An engine that is garbage-collected without `close` leaves neither a lock nor a temporary folder behind.
         weakref.finalize(self, lock.release)
-        self._remover = weakref.finalize(self, _remove, path, lock) if temporary else None
+        self._remover = weakref.finalize(self, _remove, Path(path), lock) if temporary else None
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str] | None, durable: bool = True) -> Home:
-        """Open or create a home; None creates a temporary one, which is removed when it is closed."""
+    def open(
+        cls, path: str | os.PathLike[str] | None, durable: bool = True, options: Mapping[str, str] | None = None
+    ) -> Home:
+        """Open or create a home; None creates a temporary one, which is removed when it is closed. `options`: of the
+        object store of an address."""
+        if isinstance(path, str) and is_address(path):
+            return cls._open_bucket(path, options)
         temporary = path is None
         folder = make_temporary() if path is None else home_path(path).resolve()
         store = FileStore(durable and not temporary)
@@ -121,10 +142,32 @@ class Home(HomeLayout):
             raise
         return cls(store, folder, lock, identity, temporary, abandoned)
 
+    @classmethod
+    def _open_bucket(cls, address: str, options: Mapping[str, str] | None) -> Home:
+        from presage.storage.object_store import open_bucket
+
+        store, path = open_bucket(address, options)
+        names = store.names(path)
+        if FORMAT_FILE not in names:
+            if names:
+                why = f"it holds '{names[0]}' and no {FORMAT_FILE}"
+                raise error("NOT_A_HOME", path=address, why=why, fix="choose an empty prefix")
+            store.probe(path)
+            with suppress(FileExistsError):  # another process creates it, too
+                store.create(path / FORMAT_FILE, seal(_new_format()))
+        identity = read_format(store, path)
+        return cls(store, path, HomeLock(path, []), identity, abandoned=_is_abandoned(store, path))
+
     @property
     def folder(self) -> Path:
-        """The home's folder, for what needs a file system."""
+        """The home's folder, for what needs a file system; NOT_LOCAL if it is in a bucket."""
+        if not self.store.is_local:
+            raise error("NOT_LOCAL", path=self.store.address(self.path), what="the home of an engine with this source")
         return Path(self.path)
+
+    @property
+    def address(self) -> str:
+        return self.store.address(self.path)
 
     @property
     def is_own(self) -> bool:
@@ -134,7 +177,8 @@ class Home(HomeLayout):
     @property
     def is_locked(self) -> bool:
         """Whether this process still has the lock; without it, nothing may be written."""
-        return self._lock.is_held and not self.lease.lost
+        held = self._lock.is_held if self.store.is_local else self.is_own
+        return held and not self.lease.lost
 
     def check_owner(self) -> None:
         """Raise an error in a fork of the process that opened the home."""
@@ -161,7 +205,7 @@ class Home(HomeLayout):
         self.unlock()
 
 
-def _is_abandoned(store: Store, folder: Path) -> bool:
+def _is_abandoned(store: Store, folder: PurePath) -> bool:
     """Whether the last process that had the home did not release it. HOME_LOCKED if it is at work without the lock."""
     lease = read_lease(store, folder)
     if lease is None or lease.released:
@@ -225,37 +269,39 @@ def _check_ours(folder: Path) -> None:
 def _read_or_write_format(folder: Path, store: Store, more: dict[str, str]) -> str:
     """The home's id. Creates the format file of a new home, under the lock."""
     path = folder / FORMAT_FILE
-    if path.exists():
-        content = _content(folder)
-    else:
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        content = {"format": FORMAT, "id": str(uuid.uuid4()), "created": created, **more}
+    content = _content(store, folder) if path.exists() else {**_new_format(), **more}
     if PRIVATE not in content and folder.stat().st_uid == os.geteuid():
         # Once only: an administrator may give others access afterwards, for workers of another user.
         folder.chmod(0o700)
         content = {**content, PRIVATE: True}
-    if not path.exists() or content != _content(folder):
+    content = {**content, "format": FORMAT}
+    if not path.exists() or content != _content(store, folder):
         store.put(path, seal(content))
     return str(content["id"])
 
 
-def read_format(folder: Path) -> str:
+def _new_format() -> dict[str, Any]:
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"format": FORMAT, "id": str(uuid.uuid4()), "created": created}
+
+
+def read_format(store: Store, folder: PurePath) -> str:
     """The id of an existing home; an error if it is none, or of another format."""
-    if not (folder / FORMAT_FILE).exists():
-        why = f"it holds no {FORMAT_FILE}" if folder.is_dir() else "it is a file"
-        why = why if folder.exists() else "there is no such folder"
+    if not store.exists(folder / FORMAT_FILE):
+        why = f"it holds no {FORMAT_FILE}" if store.is_folder(folder) else "it is a file"
+        why = why if store.is_folder(folder) or store.exists(folder) else "there is no such folder"
         raise error("NOT_A_HOME", path=folder, why=why, fix="name the folder that an engine was given as its home")
-    return str(_content(folder)["id"])
+    return str(_content(store, folder)["id"])
 
 
-def _content(folder: Path) -> dict[str, Any]:
+def _content(store: Store, folder: PurePath) -> dict[str, Any]:
     """The content of the format file."""
     try:
-        content: dict[str, Any] = unseal((folder / FORMAT_FILE).read_bytes())
+        content: dict[str, Any] = unseal(store.read(folder / FORMAT_FILE))
         version, _ = content["format"], content["id"]
     except (OSError, ValueError, KeyError, TypeError) as broken:
         raise corrupt(FORMAT_FILE, folder, broken, "restore the file from a copy of the home") from broken
-    if version != FORMAT:
+    if version not in (EARLIER, FORMAT):
         fix = "use the version of Presage that made it, or a new home"
         raise error("HOME_VERSION", path=folder, found=version, expected=FORMAT, fix=fix)
     return content

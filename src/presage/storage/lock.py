@@ -12,7 +12,7 @@ import os
 import socket
 import weakref
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from presage.errors import error
 
@@ -25,7 +25,7 @@ NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOLCK, errno.
 class HomeLock:
     """Held by the process that took it, until `release` or its end, but not by forked children."""
 
-    def __init__(self, folder: Path, handles: list[int]) -> None:
+    def __init__(self, folder: PurePath, handles: list[int]) -> None:
         self._folder = folder
         self._handles = handles
         self._pid = os.getpid()

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from presage.errors import error
 from presage.model.catalog import EventType
-from presage.model.paths import home_path
+from presage.model.paths import home_place
 from presage.storage.archive import Archive, state_of
 from presage.storage.catalog_log import CatalogEntry
 from presage.storage.columns import EVENTS, MIN_TIME, SEQ, table_schemas
@@ -92,10 +92,11 @@ class Log:
         durable: bool = True,
         points: Failpoints | None = None,
         tables: Callable[[Home], Tables] = DeltaTables,
+        options: Mapping[str, str] | None = None,
     ) -> Log:
-        """Lock and open the home at a path, and recover it after a crash. None: a temporary home."""
-        with storage(home_path(path or tempfile.gettempdir()), "and open the home again"):
-            home = Home.open(path, durable)
+        """Open the home at a path or address, and recover it after a crash. None: a temporary home."""
+        with storage(home_place(path or tempfile.gettempdir()), "and open the home again"):
+            home = Home.open(path, durable, options)
             try:
                 return cls(home, Committer(home, tables(home), points))
             except BaseException:

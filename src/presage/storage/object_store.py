@@ -46,7 +46,11 @@ class ObjectStore(Store):
         self.options = {name.lower(): str(value) for name, value in (options or {}).items()}
         self._client: Any = None
         self._pid = 0
-        _stores[bucket, os.getpid()] = self
+        self.register()
+
+    def register(self) -> None:
+        """Use this store for the addresses of its bucket in this process."""
+        _stores[self.bucket, os.getpid()] = self
 
     def __reduce__(self) -> tuple[Any, ...]:
         for name, value in self.options.items():

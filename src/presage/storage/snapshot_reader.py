@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from presage.errors import PresageError
-from presage.model.paths import home_path
 from presage.storage.delta import Table, generation_of, read_table
 from presage.storage.failures import corrupt, storage
-from presage.storage.file_store import FileStore
-from presage.storage.home import HomeLayout, read_format
+from presage.storage.home import HomeLayout, open_place, read_format
 from presage.storage.home_state import HomeState, changed_tables, state_after
 from presage.storage.journal import Record, read_journal
 
@@ -75,9 +73,9 @@ class HomeSnapshot:
 
 def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
     """A snapshot of a home. Raises NOT_A_HOME, HOME_VERSION, HOME_CORRUPT or STORAGE_FAILED."""
-    folder = home_path(path).resolve()
-    with storage(folder, "and try again"):
-        identity, layout = read_format(folder), HomeLayout(FileStore(), folder)
+    store, folder = open_place(path)
+    with storage(store.address(folder), "and try again"):
+        identity, layout = read_format(store, folder), HomeLayout(store, folder)
         for _ in range(TRIES - 1):
             with suppress(FileNotFoundError, PresageError):  # a new head may cover what is missing
                 return _read(layout, identity)

@@ -15,13 +15,6 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is the address of something in an object store."""
-    return text.partition("://")[0] in SCHEMES and "://" in text
-
 
 class Store(ABC):
     """Missing files raise FileNotFoundError, other failures OSError. `durable=False`: without flushing, for a temporary

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from presage.model.paths import is_address
 from presage.storage import SEQ, TIME, FileSet
-from presage.storage.data_files import check_seals
+from presage.storage.data_files import check_seals, read_data
 
 # Spark's reader verifies the checksums of pages only with this option.
 CHECKED = "parquet.page.verify-checksum.enabled"
@@ -17,8 +19,11 @@ CHECKED = "parquet.page.verify-checksum.enabled"
 
 def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
     """The events of a file set, by explicit paths: the folder of a Delta table also holds removed files."""
-    check_seals(files.paths)
-    frame = spark.read.option(CHECKED, "true").schema(from_arrow_schema(files.schema)).parquet(*files.paths)
+    if any(map(is_address, files.paths)):
+        frame = _read_from_bucket(spark, files)
+    else:
+        check_seals(files.paths)
+        frame = spark.read.option(CHECKED, "true").schema(from_arrow_schema(files.schema)).parquet(*files.paths)
     bounds = files.predicates
     if bounds.after is not None:
         frame = frame.where(F.col(SEQ) > bounds.after)
@@ -29,6 +34,22 @@ def read_archive(spark: SparkSession, files: FileSet) -> DataFrame:
     if bounds.high is not None:
         frame = frame.where(F.col(TIME) < F.timestamp_micros(F.lit(bounds.high)))
     return frame
+
+
+def _read_from_bucket(spark: SparkSession, files: FileSet) -> DataFrame:
+    """Read by Python tasks, one file each: Spark comes without a connector to object stores."""
+    paths, schema = files.paths, files.schema
+    from presage.storage.object_store import opened_at  # loads obstore, which a home in a folder does not need
+
+    store, _ = opened_at(paths[0])
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        store.register()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from read_data(paths[number], schema).to_batches()
+
+    return spark.range(0, len(paths), 1, len(paths)).mapInArrow(read, from_arrow_schema(schema))
 
 
 def last_event(session: Callable[[], SparkSession], files: FileSet) -> int | None:
