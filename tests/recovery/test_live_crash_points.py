@@ -108,7 +108,7 @@ def undisturbed(folder: Path, disk: MemoryDisk | None, job: dict[str, Any]) -> l
     home = Living(folder / "home", disk, points, **job)
     for number, action in enumerate(LIFE):
         copied, before = folder / f"before-{number}", copy.deepcopy(disk)
-        shutil.copytree(folder / "home", copied)
+        shutil.copytree(folder / "home", copied, ignore=shutil.ignore_patterns("lease.json"))  # as if it were closed
         points.passed.clear()
         action.do(home)
         kept.append(Snapshot(copied, before, Counter(points.passed), found_in(home)))

@@ -29,6 +29,7 @@ def compact(context: typer.Context, grace: Grace = None, debug: Debug = False) -
     """
     with reported(debug=debug):
         from presage.cli.script_results import opened
+        from presage.storage.file_store import FileStore
         from presage.storage.home import read_format
 
         read_format(FileStore(), context.obj.resolve())

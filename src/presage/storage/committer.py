@@ -64,7 +64,7 @@ class Committer:
         at_head = state_after(self._home.journal, journal.head, ())
         last_changes = changes_of(at_head)
         self.state = state_after(self._home.journal, journal.head, journal.records)
-        self._records = journal.records
+        self._records = [*journal.records]
         for record in journal.records:
             self._create_and_drop(record)
         comparison = Comparison(self._home, self._tables, self.catalog, self._records, last_changes)
@@ -72,7 +72,8 @@ class Committer:
             self._apply(record)
         self.point = self.state.point()
         self._take_over()
-        self._remove_leftovers(at_head.n)
+        # Only now: until then the files of a process that is paused may belong to its next record.
+        self._remove_leftovers(at_head.n, journal.records)
         self._compact_if_due()
 
     def _take_over(self) -> None:
@@ -84,8 +85,9 @@ class Committer:
         self._home.generation = self.state.n + 1
         self._home.begin()
 
-    def _remove_leftovers(self, base: int) -> None:
-        changes = [change for record in self._records for change in record.changes()]
+    def _remove_leftovers(self, base: int, records: list[Record]) -> None:
+        """Remove the staged files of numbers after `base` that none of the records names."""
+        changes = [change for record in records for change in record.changes()]
         named = {file.path for change in changes for files in change.adds.values() for file in files}
         for stream, table in self.tables():
             sweep(self._home.store, self._home.table_folder(stream, table), base, self.state.n + 1, named)

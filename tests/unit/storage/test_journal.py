@@ -1,0 +1,119 @@
+"""The journal over a store that fails: a record exists once, and its writer knows whether it does."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presage.errors import PresageError
+from presage.storage.failpoints import Failpoints
+from presage.storage.home_state import HomeState
+from presage.storage.journal import Journal, Record, read_journal
+from recovery.faulty_store import AFTER, BEFORE, FaultyStore
+
+FOLDER = PurePosixPath("/b/home/journal")
+
+
+def journal(store: FaultyStore) -> Journal:
+    return Journal(FOLDER, store, Failpoints())
+
+
+def record(n: int, nonce: str, takeover: str = "") -> Record:
+    return Record(n, "append", 0, nonce=nonce, takeover=takeover)
+
+
+def nonces(store: FaultyStore) -> list[str]:
+    return [each.nonce for each in read_journal(store, FOLDER).records]
+
+
+def test_a_record_whose_reply_was_lost_is_known_by_its_nonce() -> None:
+    store = FaultyStore()
+    store.faults = {1: AFTER}
+    journal(store).write(record(1, "mine"))
+    assert nonces(store) == ["mine"]
+
+
+def test_a_record_that_was_not_written_is_an_error_and_may_be_written_again() -> None:
+    store = FaultyStore()
+    store.faults = {1: BEFORE}
+    own = journal(store)
+    with pytest.raises(OSError, match="does not answer"):
+        own.write(record(1, "mine"))
+    own.write(record(1, "mine"))
+    assert nonces(store) == ["mine"]
+
+
+def test_the_number_of_another_process_is_refused() -> None:
+    store = FaultyStore()
+    journal(store).write(record(1, "theirs"))
+    with pytest.raises(PresageError) as refused:
+        journal(store).write(record(1, "mine"))
+    assert refused.value.code == "HOME_OVERTAKEN"
+    assert nonces(store) == ["theirs"]
+
+
+def test_the_record_of_a_takeover_outlives_the_head_and_refuses_who_was_paused() -> None:
+    store = FaultyStore()
+    paused, state = journal(store), HomeState()
+    paused.write(record(1, "a"))
+    other = journal(store)
+    others = [*other.read().records, record(2, "b", takeover="process 7"), record(3, "c")]
+    for each in others[1:]:
+        other.write(each)
+    for each in others:
+        state.advance(each)
+    other.compact(3, state.to_json(), others)
+    other.trim()
+    assert sorted(store.names(FOLDER)) == ["00000000000002.json", "head-00000000000003.json"]
+    with pytest.raises(PresageError) as refused:
+        paused.write(record(2, "late"))
+    assert refused.value.code == "HOME_OVERTAKEN"
+    # The next opening deletes what the head covers, and keeps the record.
+    again = journal(store)
+    assert (again.read().base, again.read().records) == (3, [])
+    again.trim()
+    assert "00000000000002.json" in store.names(FOLDER)
+
+
+def test_a_head_of_a_paused_process_does_not_hide_a_later_one() -> None:
+    store = FaultyStore()
+    paused, state = journal(store), HomeState()
+    one, two = record(1, "a"), record(2, "b", takeover="process 7")
+    paused.write(one)
+    state.advance(one)
+    early = state.to_json()
+    other = journal(store)
+    other.read()
+    other.write(two)
+    state.advance(two)
+    other.compact(2, state.to_json(), [one, two])
+    paused.compact(1, early, [one])
+    paused.trim()
+    assert read_journal(store, FOLDER).base == 2
+
+
+@given(
+    writes=st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["", BEFORE, AFTER])), max_size=12),
+)
+def test_of_two_writers_each_number_has_one_and_each_knows_its_own(writes: list[tuple[int, str]]) -> None:
+    store = FaultyStore()
+    writers, last, stopped = [journal(store), journal(store)], [0, 0], [False, False]
+    acknowledged: list[str] = []
+    for number, (who, fault) in enumerate(writes):
+        if stopped[who]:
+            continue
+        store.faults = {store.acts + 1: fault}
+        nonce = f"{who}-{number}"
+        try:
+            writers[who].write(record(last[who] + 1, nonce))
+        except PresageError:
+            stopped[who] = True
+        except OSError:
+            continue
+        else:
+            last[who] += 1
+            acknowledged.append(nonce)
+    assert sorted(nonces(store)) == sorted(acknowledged)
