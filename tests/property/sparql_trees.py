@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from presage.operators.knowledge import sparql_syntax as s
-from presage.operators.knowledge.namespaces import XSD
+from presage.operators.knowledge.namespaces import LANG_STRING, XSD
 from presage.operators.knowledge.sparql_expressions import BUILT_INS
 
 names = st.sampled_from(["x", "y", "z", "é", "_1", "x1"])
@@ -16,7 +16,7 @@ iris = st.builds(
 blanks = st.builds(s.Blank, st.sampled_from(["a", "b0", "c.d-e", "1"]))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(["'\"", "\\u0041", "a\nb\r\t"])
 typed = st.builds(s.Literal, texts, st.sampled_from([XSD + "string", XSD + "date", "http://x/type"]))
-tagged = st.builds(s.Literal, texts, st.just(s.LANG_STRING), st.sampled_from(["en", "de-at", "zh-hans-cn"]))
+tagged = st.builds(s.Literal, texts, st.just(LANG_STRING), st.sampled_from(["en", "de-at", "zh-hans-cn"]))
 numbers = st.one_of(
     st.builds(s.Literal, st.sampled_from(["0", "-1", "+1", "007", "-", "1.0", ""]), st.just(XSD + "integer")),
     st.builds(s.Literal, st.sampled_from(["1.5", "-.5", "+.5", "1.", "1"]), st.just(XSD + "decimal")),
