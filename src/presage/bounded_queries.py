@@ -6,7 +6,6 @@ Nothing here changes the home. Spark's modules are imported where they are neede
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from presage.model.text import Source
 from presage.operators.running import STEPS, needs_spark, reads_end
 from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
+from presage.records import dataclass
 from presage.storage import FileSet, Log
 from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import typer
 from presage.cli.progress import Progress
 from presage.errors import did_you_mean, error
 from presage.model.paths import local_path
+from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.engine import Engine

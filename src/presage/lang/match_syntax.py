@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from presage.lang.syntax import DurationLiteral, Expr, Node
+from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from presage.records import dataclass
 
 # Kinds of attribute values: an entity by its IRI, an entity by a term of the context, a literal.
 ENTITY = "entity"

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from xml.sax.saxutils import escape, quoteattr
 
 from presage.operators.registry import parts
 from presage.plan.nodes import Node
+from presage.records import dataclass
 
 CLASS = "presage-picture"
 FONT_SIZE = 13

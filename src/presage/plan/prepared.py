@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from presage.plan.expr import Expr
 from presage.plan.nodes import Named
+from presage.records import dataclass
 
 
 @dataclass

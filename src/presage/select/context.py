@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog, Moment
+from presage.records import dataclass
 from presage.select.extensions import Extensions
 
 

@@ -8,7 +8,7 @@ import shutil
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError
 from presage.model.time import parse_timestamp
+from presage.records import dataclass
 from presage.storage.columns import SEQ, TIME
 from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete, seal_checkpoint
 from presage.storage.disk import Disk, corrupt, first_line

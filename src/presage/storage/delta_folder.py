@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -25,6 +25,7 @@ from deltalake import DeltaTable
 
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
+from presage.records import dataclass
 from presage.storage.data_files import open_data
 from presage.storage.disk import first_line
 

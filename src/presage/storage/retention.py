@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from presage.model.catalog import EventType
 from presage.model.time import parse_duration, parse_timestamp
+from presage.records import dataclass
 from presage.storage.columns import EVENTS, LATE, REJECTED
 from presage.storage.committer import Committer
 from presage.storage.delta import LiveFile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from presage.model.operator_state import State
 from presage.operators.epl.kernel.network.tables import WIDTH
 from presage.operators.epl.kernel.saving import DONE
 from presage.operators.epl.kernel.spec import SEQ, PatternTables
+from presage.records import dataclass
 
 NOT_DUE = 2**62
 

@@ -14,8 +14,6 @@ Methods of evaluation:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from presage.operators.sequence.kernel.query import (
     Condition,
     Goal,
@@ -26,6 +24,7 @@ from presage.operators.sequence.kernel.query import (
     plain_name,
 )
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
+from presage.records import dataclass
 
 REGULAR, EXTENDED, SAFE, UNSAFE = "regular", "extended regular", "safe", "unsafe"
 STEPWISE, INTERVALS, JOINT = "regular", "safe", "joint"

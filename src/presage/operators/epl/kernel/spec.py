@@ -10,8 +10,10 @@ null.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.arrays.programs.code import Code

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from presage.arrays.jit import Ints
+from presage.records import dataclass
 
 
 @dataclass(frozen=True)

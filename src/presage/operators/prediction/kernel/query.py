@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from presage.operators.prediction.kernel.spec import AtLeast, Errors, JoinSpec, ValueTerm
+from presage.records import dataclass
 
 TIME, SEQ, SOURCE, ORDINAL = "_t", "_seq", "_src", "_ord"
 INSERT, DELETE = "insert", "delete"

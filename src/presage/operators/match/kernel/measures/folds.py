@@ -8,8 +8,6 @@ and min_by.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
@@ -28,6 +26,7 @@ from presage.operators.match.kernel.measures.running import (
     running_sum,
 )
 from presage.operators.match.kernel.spec import Fold
+from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +30,7 @@ from presage.operators.sequence.kernel.safe.follow.markov import (
 )
 from presage.operators.sequence.kernel.safe.goals import GoalReader
 from presage.operators.sequence.kernel.safe.joins import Bindings
+from presage.records import dataclass
 
 CANDIDATE = 1  # the code of a candidate that is turned down
 
