@@ -39,12 +39,9 @@ def _run(arguments: list[str]) -> int:
         from presage.functions.extension import load_extensions
 
         load_extensions()
-    if len(arguments) == 2 and arguments[0] == "check" and (arguments[1] == "-" or arguments[1][:1] != "-"):
-        # Editors run this at every save, and Typer takes longer to load than the check itself.
-        from presage.cli.checking import check_file
+    from presage.cli.parameters import run_plainly
 
-        check_file(arguments[1])
-    else:
+    if not run_plainly(arguments):
         from presage.cli.app import app
 
         app(prog_name="presage")
