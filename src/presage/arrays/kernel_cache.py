@@ -27,11 +27,13 @@ from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 
-from presage.arrays.kernel_folders import BUNDLED, PACKAGE, VARIABLE, UserFolder, folder_name, user_folder
+from presage.arrays.kernel_folders import BUNDLED, PACKAGE, UserFolder, folder_name, reason, user_folder
+from presage.errors import PresageWarning, warning
 
 # Numba has no types for these.
 _dumps: Any = serialize.dumps
 _rebuild: Any = CompileResult._rebuild
+_known: Any = lookup_environment
 
 MAGIC = b"presage kernel 1\n"
 ENDING = ".kernel"
@@ -147,7 +149,7 @@ class _Unpickler(pickle.Unpickler):
 
 def _environment(module: str, constants: list[Any], name: str) -> Any:
     """The constants that compiled code refers to, as Numba restores them."""
-    known: Any = lookup_environment(name)
+    known = _known(name)
     if known is None:
         loaded = sys.modules.get(module)
         known = Environment({"__name__": module} if loaded is None else vars(loaded))
@@ -166,7 +168,7 @@ def _write(file: str, content: bytes) -> None:
             unfinished.write_bytes(content)
             os.replace(unfinished, folder.path / file)
         except OSError as found:
-            problem = str(found)
+            problem = reason(found, folder.path)
             with suppress(OSError):
                 unfinished.unlink()
     if problem:
@@ -176,8 +178,4 @@ def _write(file: str, content: bytes) -> None:
 @cache
 def _warn(problem: str) -> None:
     """Once for each problem."""
-    warnings.warn(
-        f"compiled kernels are not kept for the next start: {problem}; set {VARIABLE} to a folder of your own",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    warnings.warn(PresageWarning(warning("KERNELS_NOT_KEPT", why=problem)), stacklevel=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -81,6 +82,8 @@ def is_full(failure: BaseException) -> bool:
     return f"(os error {errno.ENOSPC})" in str(failure)  # as delta-rs reports it
 
 
+TEMPORARY_PREFIX = "presage-"  # of the folders of temporary homes
+
 NOT_DONE = "and try again; nothing has been written"
 KEPT = "; the request is committed and will be finished: do not send it again"
 VERIFY = "restore the home from a copy; presage log HOME verify names all that is damaged"
@@ -94,6 +97,8 @@ def storage_error(home: Path, failure: Exception, then: str = NOT_DONE) -> Presa
     """The error for a failure to read or write a file of a home. `then`: what happens once there is space."""
     then = then if then.startswith(";") else f" {then}"
     if is_full(failure):
+        if home.name.startswith(TEMPORARY_PREFIX) and home.parent == Path(tempfile.gettempdir()):
+            then = ", or set TMPDIR to a folder on another disk"
         return error("DISK_FULL", path=home, fix=f"free some space{then}")
     why = first_line(failure)
     if isinstance(failure, OSError) and failure.strerror:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from types import TracebackType
@@ -26,7 +25,7 @@ from presage.storage.delta import DeltaTables, Tables, delta_schema
 from presage.storage.disk import storage
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
-from presage.storage.home import DERIVED, Home
+from presage.storage.home import DERIVED, Home, temporary_folder
 from presage.storage.home_state import LiveState, Point, StreamState
 from presage.storage.ingest import Checked, check
 from presage.storage.journal import Part, Record, Turn
@@ -95,7 +94,7 @@ class Log:
         tables: Callable[[Home], Tables] = DeltaTables,
     ) -> Log:
         """Lock and open the home at a path, and recover it after a crash. None: a temporary home."""
-        with storage(home_path(path or tempfile.gettempdir()), "and open the home again"):
+        with storage(home_path(path) if path else temporary_folder(), "and open the home again"):
             home = Home.open(path, durable)
             try:
                 return cls(home, Committer(home, tables(home), points))
