@@ -51,9 +51,10 @@ def test_a_plain_command_line_loads_neither_typer_nor_pydantic(words: tuple[str,
 
 def test_no_garbage_is_searched_for_while_a_command_loads(tmp_path: Path) -> None:
     loaded(tmp_path, *QUERY)
-    counting = "import gc\nseen = []\ngc.callbacks.append(lambda *said: seen.append(said))\n" + PROGRAM
-    modules = loaded(tmp_path, *QUERY, program=counting.replace('" ".join(sys.modules)', "str(seen)"))
-    assert modules == {"[]"}
+    counting = PROGRAM.replace(
+        "code =", "import gc\nseen = []\ngc.callbacks.append(lambda *said: seen.append(said))\ncode ="
+    )
+    assert loaded(tmp_path, *QUERY, program=counting.replace('" ".join(sys.modules)', "str(seen)")) == {"[]"}
 
 
 def test_a_query_loads_the_kernels_of_its_own_operators_alone(tmp_path: Path) -> None:
