@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
 
@@ -75,6 +74,12 @@ class Disk:
         self.sync_file(path)
 
 
+def is_of_storage(failure: BaseException) -> bool:
+    """Whether the file system failed, or delta-rs, which is loaded if it did."""
+    delta = sys.modules.get("deltalake.exceptions")
+    return isinstance(failure, OSError) or (delta is not None and isinstance(failure, delta.DeltaError))
+
+
 def is_full(failure: BaseException) -> bool:
     """Whether a failure means that the disk or the user's quota is full."""
     if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -112,7 +117,9 @@ def storage(home: Path, then: str = NOT_DONE) -> Iterator[None]:
     """Convert failures of the file system and of delta-rs inside the block to errors with a code."""
     try:
         yield
-    except (OSError, DeltaError) as failure:
+    except Exception as failure:
+        if not is_of_storage(failure):
+            raise
         raise storage_error(home, failure, then) from failure
 
 
