@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,6 @@ from presage.operations.engine_report import EngineReport
 from presage.operations.metrics_collector import MetricsCollector
 from presage.operators.knowledge.library import Library
 from presage.plan.nodes import Field
-from presage.records import dataclass
 from presage.sinks import Sinks
 from presage.sources import Sources
 from presage.storage import Log

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ from presage.model.text import Source
 from presage.operators.running import STEPS, needs_spark, reads_end
 from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
-from presage.records import dataclass
 from presage.storage import FileSet, Log
 from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace

@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from presage.model.text import Source, Span
-from presage.records import dataclass
 
 
 class Diagnostic:

@@ -7,7 +7,7 @@ capabilities: a change of theirs is a change of all statements that use them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,6 @@ from presage.live.job import Job
 from presage.model.catalog import Catalog
 from presage.model.text import Source
 from presage.operators.running import event_columns
-from presage.records import dataclass
 from presage.sinks import Sinks
 from presage.sources import Sources
 from presage.storage import Log, attributes_schema, max_ahead

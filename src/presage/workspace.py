@@ -8,7 +8,7 @@ Models are, too, because the catalog holds them and their files have paths like 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,6 @@ from presage.model.types import TIMESTAMP
 from presage.operators.knowledge.library import Library
 from presage.operators.registry import capabilities_in, part, parts
 from presage.plan.query import BoundQuery
-from presage.records import dataclass
 from presage.select.bind import bind_query
 from presage.select.context import QueryContext
 from presage.select.extensions import extensions

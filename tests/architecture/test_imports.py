@@ -22,7 +22,6 @@ KERNEL_MODULES = {
     "presage.model.operator_state",
     "presage.model.calendar",
     "presage.errors",
-    "presage.records",
 }
 # Tables whose entries import data libraries on demand.
 KERNEL_TABLES = (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.errors import did_you_mean, error
 from presage.model.catalog import Catalog
 from presage.model.text import Span
 from presage.model.types import ArrayOf, DataType, StructOf
 from presage.plan.expr import ColumnRef, Expr, MakeStruct
-from presage.records import dataclass
 
 
 def plan_name(alias: str, attribute: str) -> str:

@@ -13,13 +13,12 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from zipfile import ZipFile
-
-from presage.records import dataclass
 
 VARIABLE = "NUMBA_CACHE_DIR"
 PACKAGE = Path(__file__).parents[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,6 @@ import pyarrow.compute as pc
 from presage.arrays.columns import Values, column, with_nulls
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import error
-from presage.records import dataclass
 
 GREATEST = np.iinfo(np.int64).max
 HALF_WIDTH = 32  # dates and times of day of 32 bits reach int64 only by way of int32

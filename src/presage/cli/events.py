@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from presage.cli.parameters import WrongUsageError
 from presage.cli.progress import Progress
 from presage.errors import did_you_mean, error
 from presage.model.paths import local_path
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.engine import Engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -14,7 +15,6 @@ from rich.text import Text
 from presage.cli.tables import UNLIMITED
 from presage.cli.values import one_line
 from presage.model.time import format_timestamp
-from presage.records import dataclass
 
 LONGEST = 60  # characters of a text in a cell
 TEXTS = frozenset(("state", "why", "last error", "watermark", "from", "to", "what", "where", "fix"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.columnar.vectors import is_flat
 from presage.model import types as t
 from presage.model.types import DataType
 from presage.plan import expr as e
 from presage.plan.constants import NOT_CONSTANT, constant_value
-from presage.records import dataclass
 
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 LOWER, UPPER = (">", ">="), ("<", "<=")

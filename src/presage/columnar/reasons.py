@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from presage.model.json_values import plain_column
 from presage.plan.display import show
 from presage.plan.expr import And, ColumnRef, Expr, Or, conjuncts
 from presage.plan.nodes import Scan
-from presage.records import dataclass
 
 Values = Callable[[Expr], pa.Array | None]
 Named = Callable[[Expr, Any], Any]

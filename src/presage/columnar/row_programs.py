@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,6 @@ from presage.columnar.programs import CodeBuilder
 from presage.errors import error
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.row_terms import RowValue
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,6 @@ from presage.live.deployment import Deployment
 from presage.live.match_trace import MatchTrace
 from presage.live.results import schema_of
 from presage.model.time import format_timestamp
-from presage.records import dataclass
 
 # Rows of a statement that are kept.
 MOST_ROWS = 20_000

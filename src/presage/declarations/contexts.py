@@ -13,13 +13,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NoReturn
 
 from presage.errors import error
 from presage.model.semantics import ENTITY, LITERAL, TERM, Context, Meaning
-from presage.records import dataclass
 
 UNMAPPED = ""
 MAX_CHAIN = 100  # names that are defined through each other

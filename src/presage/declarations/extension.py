@@ -6,13 +6,13 @@ Each capability has its `Declarations` in its module `declare`, under that name 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog, EventType
 from presage.model.paths import Roots
 from presage.model.text import Span
-from presage.records import dataclass
 
 
 class DeclarationContext(Protocol):

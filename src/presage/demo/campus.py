@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import chdir, nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,6 @@ from presage.engine import Engine
 from presage.errors import PresageError
 from presage.lang import parse
 from presage.lang.command_syntax import CreateStatement
-from presage.records import dataclass
 
 # The whole campus where there are two cores; a minute of the campus in a second of ours.
 SENSORS_PER_CORE = 25_000

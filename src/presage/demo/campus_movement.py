@@ -8,12 +8,12 @@ changes, and once in a while otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
 from presage.demo.campus_ontology import Campus, Room
-from presage.records import dataclass
 
 Event = dict[str, Any]
 PEOPLE, CARTS = 60, 30

@@ -8,10 +8,9 @@ paper's own example: sensor D105VOL, known as ee:D105VOLUME, in RTH105, an offic
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.resources import files
 from random import Random
-
-from presage.records import dataclass
 
 BUILDINGS, SENSORS, SEED = 170, 50_000, 1
 

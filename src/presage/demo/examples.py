@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
-
-from presage.records import dataclass
 
 Event = dict[str, Any]
 QUERIES = "queries.epl"

@@ -9,7 +9,7 @@ Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TypeGuard
 
@@ -23,7 +23,6 @@ from presage.model.arrow import to_arrow
 from presage.model.types import STRING
 from presage.plan.expr import ColumnRef, Expr, InRelation
 from presage.plan.nodes import SEQ, TIME, Filter, Scan
-from presage.records import dataclass
 from presage.storage import FileSet
 from presage.storage.buckets import buckets
 from presage.storage.chunks import bucket_of

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,6 @@ from presage.columnar.evaluate import Evaluator
 from presage.execution.stage import Operator, Stage
 from presage.execution.steps import OperatorStates, Rows, StepContext, run_root
 from presage.plan.nodes import SEQ, TIME, Extent, Node, Scan, apart
-from presage.records import dataclass
 from presage.storage import FileSet
 from presage.storage.event_reader import read_events
 

@@ -8,7 +8,7 @@ A stage declares the kernel's input, the key and the order of its rows, and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ from presage.model.operator_state import State
 from presage.model.types import LONG
 from presage.plan.expr import Expr
 from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
-from presage.records import dataclass
 
 # Prefix of a stage's key columns, where each input names its own columns for them.
 KEY = "_key"

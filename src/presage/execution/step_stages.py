@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from presage.execution.stage import STATEMENT, Kernel, Operator, Resources, Stag
 from presage.execution.steps import Rows, StepContext, aligned, full, prepared_columns, run, united
 from presage.model.arrow import to_arrow
 from presage.plan.nodes import SEQ, TIME, Node, order_columns
-from presage.records import dataclass
 
 Columns = dict[str, pa.Array | pa.ChunkedArray]
 # Fewer rows are not worth a thread.

@@ -7,7 +7,7 @@ that run their nodes. A node yields rows and a watermark: none of its later rows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from presage.model.operator_state import State
 from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
 from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
-from presage.records import dataclass
 
 MOMENT = pa.timestamp("us", tz="UTC")
 

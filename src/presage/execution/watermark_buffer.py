@@ -6,12 +6,13 @@ steps.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
 from presage.model.operator_state import State
 from presage.plan.nodes import TIME
-from presage.records import dataclass
 
 NOTHING_KNOWN = -(2**62)  # the watermark before any event
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pyspark.sql import types as spark
 
@@ -12,7 +13,6 @@ from presage.errors import PresageError, error
 from presage.execution.spark.types import from_spark
 from presage.model.text import Span
 from presage.model.types import DataType
-from presage.records import dataclass
 
 ALIAS = "df"
 # Where Spark notes on a column that withWatermark has been called on it.

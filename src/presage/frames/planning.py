@@ -8,7 +8,7 @@ language does not have, its rows have no arrival, and a stream's watermark and s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql.types import StructType
 
@@ -26,7 +26,6 @@ from presage.operators.match.kernel.match import waits_for_time
 from presage.operators.match.nodes import Match
 from presage.plan.expr import ColumnRef, Expr
 from presage.plan.nodes import SHOWN_TIME, TIME, Field, Named, Project, Scan
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

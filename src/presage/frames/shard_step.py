@@ -7,6 +7,7 @@ the order in which rows come within the delay.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,6 @@ from presage.execution.stage import Kernel
 from presage.frames.batch import ARRIVAL
 from presage.model.operator_state import State
 from presage.plan.nodes import SEQ, TIME
-from presage.records import dataclass
 
 NAME = "frame"
 WAITING, KERNEL = "waiting", "kernel."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from presage.errors import PresageError, did_you_mean, error
 from presage.functions.constant_arguments import check_constants
@@ -16,7 +17,6 @@ from presage.model.text import Span
 from presage.model.types import DataType, MapOf, StructOf
 from presage.plan.constants import NOT_CONSTANT, constant_value
 from presage.plan.expr import Expr
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

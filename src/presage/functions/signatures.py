@@ -8,11 +8,11 @@ variable that occurs twice is bound to the common type of its arguments; X is an
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from presage.model import types as t
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

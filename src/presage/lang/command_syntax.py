@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from presage.lang.syntax import Expr, Option, Query, Statement
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

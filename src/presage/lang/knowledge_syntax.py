@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.lang.syntax import DurationLiteral, Expr, Literal, Node, Statement
 from presage.model.text import NOWHERE, Span
 from presage.model.types import DataType
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.lang.syntax import DurationLiteral, Expr, Node
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.lang.syntax import Node
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

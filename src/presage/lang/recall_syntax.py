@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.lang.command_syntax import EventStatement
 from presage.lang.syntax import Call, Expr, Node, SelectItem
 from presage.model.text import NOWHERE, Span
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.lang.syntax import Expr, Node, Statement
 from presage.model.text import NOWHERE, Span
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

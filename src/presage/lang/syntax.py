@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from presage.model.calendar import moved_by_months
 from presage.model.text import NOWHERE, Source, Span
 from presage.model.time import MICROS
 from presage.model.types import DataType
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.lang.knowledge_syntax import ClausePart

@@ -6,10 +6,10 @@ Apart from `diagnosis`, which states facts: a rule here guesses what the user me
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from dataclasses import dataclass
 
 from presage.lang.identifiers import is_reserved
 from presage.lang.lexer import ANY_NAME, END, NAME, Token
-from presage.records import dataclass
 
 MAX_SHOWN = 40
 STATEMENTS = (

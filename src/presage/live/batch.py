@@ -5,7 +5,7 @@ The planner fills it; the dispatcher and the commit draft read it.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from presage.live.input_range import InputRange, Snapshots
 from presage.live.program import Program
 from presage.live.tasks import Files, SharedTask, Task
 from presage.plan.nodes import Extent, Scan
-from presage.records import dataclass
 from presage.storage import FileSet
 
 # Commands of users on open events, each for the statement of that name, or for all.

@@ -6,7 +6,7 @@ New states are written first, to files that no record refers to yet.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,6 @@ from presage.live.statement_update import changed_values, output_watermark
 from presage.live.tasks import Outcome, Outcomes, SharedOutcome, sound
 from presage.model.catalog import EventType
 from presage.plan.nodes import SEQ, TIME
-from presage.records import dataclass
 from presage.storage.home import DERIVED, RESULTS
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +18,6 @@ from presage.live.statement import FAILED, RUNNING, Statement
 from presage.logging import WARNING, tell
 from presage.model.time import format_duration, format_timestamp, to_micros
 from presage.plan.nodes import Field
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.columnar.reasons import Reasons

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.derived import derived_table
 from presage.plan.nodes import Scan
-from presage.records import dataclass
 from presage.storage import Archive, FileSet
 
 END_OF_TIME = 2**62

@@ -10,14 +10,13 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 from presage.live.statement import FAILED, FINISHED, RUNNING, STOPPED, Statement
 from presage.live.tasks import Outcomes
 from presage.logging import DEBUG, INFO, WARNING, enabled, tell
-from presage.records import dataclass
 
 # Upper bounds in seconds: from a commit on a fast disk to a batch that catches up.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

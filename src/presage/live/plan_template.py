@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.errors import error
 from presage.execution.stage import STATEMENT, StateSharing
@@ -18,7 +18,6 @@ from presage.model.types import LONG
 from presage.operators.running import has_own_matches, operator_of
 from presage.plan.expr import Arithmetic, ColumnRef, Comparison, Constant, Expr
 from presage.plan.nodes import Field, Filter, Named, Node, Project, Scan, Stamp, Trait
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

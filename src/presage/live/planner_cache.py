@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -13,7 +14,6 @@ from presage.live.program import InputSignature, Program
 from presage.live.statement import Statement
 from presage.live.tasks import SharedMembers
 from presage.plan.nodes import Extent
-from presage.records import dataclass
 from presage.storage import Log
 
 

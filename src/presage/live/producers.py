@@ -5,13 +5,13 @@ derived streams for the planner.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live.batch import Batch
 from presage.live.derived import derived_table, is_derived_table
 from presage.live.program import Program
 from presage.live.statement import Statement
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

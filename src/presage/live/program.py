@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -16,7 +16,6 @@ from presage.plan.answer_relations import is_answer, is_asked
 from presage.plan.expr import ColumnRef, Expr, InRelation
 from presage.plan.nodes import Extent, Field, Filter, Node, RelationScan, Scan, Trait, apart, traits_of
 from presage.plan.query import BoundQuery, Watched
-from presage.records import dataclass
 from presage.select.from_items import event_time_of
 
 FORMAT = 1  # of places and kernels in states; a change invalidates stored states

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from presage.live.job import Job
 from presage.live.results import unpack
-from presage.records import dataclass
 from presage.storage import Archive
 
 

@@ -7,7 +7,7 @@ Rows of a statement are numbered independently of batches, so `name/number/n` is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from presage.execution.steps import MOMENT
 from presage.model.arrow import to_arrow
 from presage.plan.nodes import Field
-from presage.records import dataclass
 from presage.storage import SEQ, Archive, FileSet
 from presage.storage.columns import TIME
 from presage.storage.data_files import damaged, read_data

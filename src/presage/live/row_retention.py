@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,6 @@ from presage.live.results import FileRemainder, remainders_in
 from presage.live.statement import Statement
 from presage.model.catalog import EventType
 from presage.model.time import format_duration, wall_clock
-from presage.records import dataclass
 from presage.storage import Log
 from presage.storage.home import RESULTS
 

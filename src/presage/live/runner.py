@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,6 @@ from presage.logging import DEBUG, ERROR, WARNING, tell
 from presage.model.operator_state import State
 from presage.operators.running import STEPS, counters, open_matches, outlook_of
 from presage.plan.nodes import SEQ, TIME
-from presage.records import dataclass
 
 # With fewer filters an index costs more than it saves.
 FILTERS_PER_INDEX = 4

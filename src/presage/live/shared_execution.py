@@ -6,7 +6,7 @@ A shared step of a thousand statements costs about as much as one step of a sing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from presage.live.result_slices import SharedRows
 from presage.model.operator_state import State
 from presage.operators.running import Steps
 from presage.plan.nodes import SEQ, TIME, Field, Node
-from presage.records import dataclass
 
 # Fewer statements of one template step as fast one by one.
 LEAST_MEMBERS = 4

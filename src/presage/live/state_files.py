@@ -11,6 +11,7 @@ import struct
 import uuid
 import zlib
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +20,6 @@ import pyarrow as pa
 from presage.errors import PresageError, error
 from presage.live.state_delta import apply_change, change_between
 from presage.model.operator_state import State
-from presage.records import dataclass
 
 K = TypeVar("K")
 MAGIC = b"PRSGPACK"

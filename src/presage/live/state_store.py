@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from presage.live.statement import Statement
 from presage.live.tasks import Outcome, SharedOutcome, SharedTask, Task
 from presage.model.operator_state import State
 from presage.plan.nodes import Node
-from presage.records import dataclass
 from presage.storage.disk import storage
 from presage.storage.home import Home
 

@@ -5,14 +5,13 @@ Figures keep the names that `Deployment.status`, the metrics and the journal hav
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 from presage.live.input_range import InputPosition
 from presage.live.state_files import Chain, chain_to_json, chains_from_json
 from presage.model.catalog import Moment
-from presage.records import dataclass
 
 RUNNING, STOPPED, FINISHED, FAILED = "running", "stopped", "finished", "failed"
 READY, SUSPENDED, DUE, REOPENED = "ready", "suspended", "due", "reopened"  # counters of open events

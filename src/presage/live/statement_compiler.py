@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.lang import syntax as s
 from presage.live.program import Program, compile_program
@@ -10,7 +10,6 @@ from presage.live.statement import Statement
 from presage.model.catalog import Moment
 from presage.operators.running import check_deployed
 from presage.plan.query import BoundQuery
-from presage.records import dataclass
 from presage.workspace import Workspace
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +19,6 @@ from presage.model.time import format_timestamp
 from presage.operators.running import explain_deployed, has_matches
 from presage.plan.display import show
 from presage.plan.picture import Picture
-from presage.records import dataclass
 from presage.storage import Log
 
 if TYPE_CHECKING:

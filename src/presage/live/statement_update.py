@@ -6,7 +6,7 @@ The commit draft collects the updates of all statements.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from presage.execution.watermark_buffer import NOTHING_KNOWN
@@ -16,7 +16,6 @@ from presage.live.state_files import Chain, has_shard, is_lost_state
 from presage.live.statement import FAILED, FINISHED, Statement
 from presage.live.tasks import Outcome
 from presage.model.time import wall_clock
-from presage.records import dataclass
 
 NO_STATE: dict[str, Any] = {"states": {}, "shared": {}, "partial": {}, "open_events": {}, "output_watermark": None}
 

@@ -7,6 +7,7 @@ nothing takes effect before the driver's record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from socket import gethostname
 
@@ -20,7 +21,6 @@ from presage.live.state_files import Chain, StateWrite, read_chain, write_states
 from presage.live.tasks import Outcome, Outcomes, Task
 from presage.logging import WARNING, tell
 from presage.model.operator_state import State
-from presage.records import dataclass
 from presage.storage.home import Home
 
 # Compiled statements, reused between batches where Spark reuses its Python workers.

@@ -7,7 +7,7 @@ step are one shared task.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ from presage.live.result_slices import ResultSlice, SharedRows
 from presage.live.shared_execution import SharedStates
 from presage.live.state_files import Chain
 from presage.model.operator_state import State
-from presage.records import dataclass
 from presage.storage import FileSet
 
 Files = tuple[tuple[FileSet, ...], ...]  # of each scan of a program

@@ -8,6 +8,7 @@ events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,6 @@ from presage.plan.display import show
 from presage.plan.expr import Expr, InRelation, conjuncts
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Scan
 from presage.plan.query import Watched
-from presage.records import dataclass
 from presage.storage import Log
 from presage.storage.event_reader import newest_events
 

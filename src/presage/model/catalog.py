@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from presage.errors import error
 from presage.model.semantics import Context, Knowledge
 from presage.model.text import Span
 from presage.model.types import DataType
-from presage.records import dataclass
 
 # The root schema: every event type inherits it; it has no attributes.
 EVENT = "Event"

@@ -11,10 +11,10 @@ import re
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from presage.errors import PresageError, error
-from presage.records import dataclass
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

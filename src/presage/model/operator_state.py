@@ -6,7 +6,7 @@ import json
 import struct
 import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from presage.errors import error
-from presage.records import dataclass
 
 MAGIC = b"PRSGSTAT"
 VERSION = 1

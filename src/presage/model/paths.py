@@ -11,11 +11,11 @@ import re
 import stat
 from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from presage.errors import PresageError, error
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

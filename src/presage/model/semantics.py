@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-
-from presage.records import dataclass
+from dataclasses import dataclass, field
 
 # Kinds of attribute values: an entity by its IRI, an entity by a term of the context, a literal.
 ENTITY = "entity"

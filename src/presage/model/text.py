@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
-
-from presage.records import dataclass
 
 MAX_SHOWN_LINE = 160
 

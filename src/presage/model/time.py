@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
-
-from presage.records import dataclass
 
 MICROS = {
     "msec": 1_000,

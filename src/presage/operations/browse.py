@@ -5,13 +5,13 @@ Knowledge bases are browsed by themselves, without a query, so their capability 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from presage.lang import syntax as s
 from presage.live.program import relations_of
-from presage.records import dataclass
 from presage.storage import Log
 from presage.storage.event_reader import newest_events, read_events
 from presage.workspace import Workspace

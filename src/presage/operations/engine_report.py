@@ -15,6 +15,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from presage.logging import INFO, WARNING, log_as_environment_says, tell
 from presage.model.paths import local_path
 from presage.model.redaction import masked
 from presage.operations.metrics import Metrics
-from presage.records import dataclass
 from presage.storage import Log
 
 FILE = "running.json"

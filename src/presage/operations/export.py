@@ -7,6 +7,7 @@ preserves, and reads the table again if a file was compacted in the meantime.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,6 @@ import pyarrow as pa
 from presage.columnar.processing_order import sorted_table
 from presage.errors import PresageError, did_you_mean, error
 from presage.live.input_range import InputPosition, InputRange, cut_within
-from presage.records import dataclass
 from presage.storage.archive import Bounds, FileSet
 from presage.storage.columns import EVENTS, REJECTED, SEQ, TIME
 from presage.storage.data_files import archived, is_missing

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from presage.model.redaction import masked
-from presage.records import dataclass
 
 HISTOGRAM = "histogram"  # one of the kinds counter, gauge, histogram
 # The label with the name of an object, by section.

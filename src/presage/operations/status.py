@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from presage.model.paths import home_path
 from presage.operations.engine_report import STALE, Report, rates, read_report
 from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import Metrics
-from presage.records import dataclass
 from presage.storage.home import FOLDERS, read_format
 from presage.storage.lock import is_locked
 from presage.storage.snapshot_reader import read_snapshot

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from presage.errors import PresageError
 from presage.live.state_files import Chain, chains_from_json, read_chain
 from presage.live.statement import Statement
 from presage.operators.knowledge.library import Library
-from presage.records import dataclass
 from presage.storage.catalog_codec import SOURCES, damaged_copies
 from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, LATE, SEQ, TIME

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
 from presage.operators.registry import parts
 from presage.plan.nodes import Node
-from presage.records import dataclass
 
 CLASS = "presage-picture"
 FONT_SIZE = 13

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from presage.plan.nodes import Node
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from presage.plan.display import show_plan
 from presage.plan.nodes import Merge, Node, RelationScan, Scan
 from presage.plan.query import BoundQuery, RuleNote
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

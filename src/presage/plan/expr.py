@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from presage.model.text import Span
 from presage.model.time import MICROS
 from presage.model.types import BOOLEAN, DataType
-from presage.records import dataclass
 
 _NAMES: dict[type, tuple[str, ...]] = {}
 

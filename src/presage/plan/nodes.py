@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 from functools import cached_property, reduce
 from operator import or_
@@ -17,7 +17,6 @@ from presage.model.time import ALL_TIME, TimeRange, format_timestamp
 from presage.model.types import TIMESTAMP, DataType
 from presage.plan.display import show, show_named
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts, field_names
-from presage.records import dataclass
 
 TIME = "_t"
 SEQ = "_seq"

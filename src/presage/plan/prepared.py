@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.plan.expr import Expr
 from presage.plan.nodes import Named
-from presage.records import dataclass
 
 
 @dataclass

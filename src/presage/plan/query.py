@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.errors import QueryWarning
 from presage.plan.nodes import Field, Node, Scan
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.plan.regex_classes import Chars, RegexError, union
-from presage.records import dataclass
 
 # `$` also matches before one line terminator at the end of the text.
 LAST_LINE_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.plan import expr as e
 from presage.plan.expr import Expr
-from presage.records import dataclass
 
 # Functions that are NULL wherever an argument is: so they are NULL on a row that does not exist, as its columns are.
 _STRICT = """

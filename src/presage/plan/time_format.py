@@ -5,7 +5,7 @@ The letters of a format are those of Spark's date_format that make sense for a t
 
 from __future__ import annotations
 
-from presage.records import dataclass
+from dataclasses import dataclass
 
 # Letters, each with the greatest number of times that it may be repeated.
 _PRINTED = dict(zip("yMLdDQqEaHhKkmsSVzXxZ", map(int, "444232241222222624333"), strict=True))

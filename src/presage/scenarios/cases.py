@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from presage.lang import syntax as s
 from presage.lang.command_syntax import Assertion, Include, Scenario
 from presage.model.paths import Roots, read_text
 from presage.model.text import Source
-from presage.records import dataclass
 
 WHOLE_FILE = "the whole file"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from presage.engine import Engine
@@ -12,7 +13,6 @@ from presage.errors import PresageError, did_you_mean, error, located
 from presage.lang import syntax as s
 from presage.lang.command_syntax import Assertion, CreateStatement
 from presage.model.paths import Roots
-from presage.records import dataclass
 from presage.scenarios.assertions import check_rows
 from presage.scenarios.cases import Case, Step, read_cases
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog, Moment
-from presage.records import dataclass
 from presage.select.extensions import Extensions
 
 

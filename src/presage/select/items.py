@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.names import event_type_of
@@ -21,7 +21,6 @@ from presage.operators.windows.window_types import FOREVER
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import SHOWN_TIME, Field, Filter, Named, Node, Project, RelationScan
 from presage.plan.query import BoundQuery
-from presage.records import dataclass
 from presage.select.context import QueryContext
 from presage.select.from_items import bind_stream
 from presage.select.refusals import refuse_uncertain

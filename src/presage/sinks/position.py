@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from presage.model.catalog import Sink
 from presage.model.time import wall_clock
-from presage.records import dataclass
 from presage.storage.disk import corrupt
 from presage.storage.home import Home
 from presage.storage.sealed_json import seal, unseal

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from presage.model.json_values import plain_column
-from presage.records import dataclass
 
 # The column with the stable id of a row.
 ID = "_id"

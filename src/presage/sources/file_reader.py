@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ import pyarrow as pa
 from presage.errors import PresageError
 from presage.model.catalog import EventType
 from presage.model.paths import ANYWHERE, Roots
-from presage.records import dataclass
 from presage.storage import ROW, Arrival, Checked, Taken
 from presage.storage.columns import attributes_schema
 from presage.storage.data_files import open_data

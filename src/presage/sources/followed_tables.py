@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
-from presage.records import dataclass
 from presage.sources.file_reader import FilePosition
 from presage.storage.delta_folder import DeltaFile, DeltaFolder, Snapshot
 

@@ -11,13 +11,13 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from presage.errors import PresageError, error
 from presage.model.permissions import Grant
 from presage.model.time import wall_clock
-from presage.records import dataclass
 from presage.sources.spool import Message
 
 KEEP_ALIVE_SECONDS = 30

@@ -8,11 +8,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-
-from presage.records import dataclass
 
 Offsets = dict[int, int]  # by partition
 Ranges = dict[int, tuple[int, int]]  # first offset, and the one after the last, by partition

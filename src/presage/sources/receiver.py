@@ -11,8 +11,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from presage.records import dataclass
 from presage.sources.spool import SESSION, Message, Spool
 
 LOOK_SECONDS = 0.2

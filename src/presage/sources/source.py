@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from presage.records import dataclass
+from dataclasses import dataclass
+
 from presage.storage import Cursor, Delivery
 
 PAUSE = 0.25  # seconds between two polls of a source without new rows

@@ -12,11 +12,11 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from presage.errors import PresageError
-from presage.records import dataclass
 from presage.storage.disk import Disk, corrupt
 
 SEGMENT_BYTES = 16 << 20

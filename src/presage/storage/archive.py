@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.errors import did_you_mean, error
-from presage.records import dataclass
 from presage.storage.buckets import KeyFilter, keys_of
 from presage.storage.chunks import AGES, age
 from presage.storage.columns import EVENTS, LATE, ORDER, REJECTED, SEQ, TIME

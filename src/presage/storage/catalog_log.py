@@ -6,12 +6,11 @@ One small file per version. An entry's `seq` is the log's position when it was w
 from __future__ import annotations
 
 import os
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from presage.errors import PresageError
-from presage.records import dataclass
 from presage.storage.disk import Disk, corrupt, first_line
 from presage.storage.sealed_json import seal, unseal
 

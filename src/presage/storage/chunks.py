@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from presage.records import dataclass
 from presage.storage.columns import SEQ
 from presage.storage.delta import LiveFile
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, STRING
-from presage.records import dataclass
 from presage.storage.archive import state_of
 from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED, SEQ, TIME, TIMESTAMP, events_schema, late_schema
 from presage.storage.committer import Committer

@@ -8,7 +8,7 @@ import shutil
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from presage.errors import PresageError
 from presage.model.time import parse_timestamp
-from presage.records import dataclass
 from presage.storage.columns import SEQ, TIME
 from presage.storage.delta_log import (
     Seal,

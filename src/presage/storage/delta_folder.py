@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -24,7 +24,6 @@ import pyarrow as pa
 
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
-from presage.records import dataclass
 from presage.storage.data_files import open_data
 from presage.storage.disk import first_line
 

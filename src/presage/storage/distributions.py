@@ -8,6 +8,7 @@ from the archive. A load costs linear time in its rows and the cached rows of it
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,6 @@ import pyarrow.compute as pc
 from presage.arrays.equality import equality_codes, first_occurrences
 from presage.model.catalog import PROBABILITY, EventType, Uncertain
 from presage.model.time import format_timestamp
-from presage.records import dataclass
 from presage.storage.columns import MIN_TIME, attributes_schema
 from presage.storage.home_state import StreamState
 from presage.storage.value_coercion import show

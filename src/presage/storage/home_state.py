@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from presage.records import dataclass
 from presage.storage.columns import EVENTS, LATE
 from presage.storage.home import DERIVED, RESULTS
 from presage.storage.journal import Part, Record, corrupt_journal

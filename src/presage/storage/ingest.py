@@ -9,7 +9,7 @@ import sys
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
 from types import NoneType
@@ -23,7 +23,6 @@ from presage.model.arrow import to_arrow
 from presage.model.arrow_and_pandas import ensure_pandas
 from presage.model.catalog import Attribute
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, DataType
-from presage.records import dataclass
 from presage.storage.column_coercion import Mask, coerce_array
 from presage.storage.columns import attributes_schema
 from presage.storage.value_coercion import Mismatch, coerce_value, cut_raw, is_missing, json_text, show

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from presage.errors import PresageError, error
-from presage.records import dataclass
 from presage.storage import failpoints
 from presage.storage.disk import Disk, corrupt
 from presage.storage.failpoints import Failpoints

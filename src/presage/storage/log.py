@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 from presage.errors import error
 from presage.model.catalog import EventType
 from presage.model.paths import home_path
-from presage.records import dataclass
 from presage.storage.archive import Archive, state_of
 from presage.storage.catalog_log import CatalogEntry
 from presage.storage.columns import EVENTS, MIN_TIME, SEQ, table_schemas

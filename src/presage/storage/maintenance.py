@@ -10,13 +10,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from presage.model.catalog import EventType
 from presage.model.time import wall_clock
-from presage.records import dataclass
 from presage.storage import failpoints
 from presage.storage.chunks import Shape, arrivals, bucket_of, neighbours_to_merge, slices_to_compact
 from presage.storage.columns import EVENTS, ORDER

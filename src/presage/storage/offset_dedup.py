@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from presage.errors import PresageError, did_you_mean, error
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import INT, LONG, STRING, DataType
-from presage.records import dataclass
 from presage.storage.columns import EVENTS, SEQ, attributes_schema
 from presage.storage.delta_schema import to_delta
 from presage.storage.ingest import Checked

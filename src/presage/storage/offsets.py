@@ -6,14 +6,13 @@ source and its live feed. Its offset is the next one, a duplicate, or ahead of o
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from presage.errors import error
-from presage.records import dataclass
 
 MAX_OFFSET = 2**63 - 2  # the offset after it must be an int64 too
 MAX_GAPS = 10_000  # ranges that are stored for one partition

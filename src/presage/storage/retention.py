@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.model.catalog import EventType
 from presage.model.time import parse_duration, parse_timestamp
-from presage.records import dataclass
 from presage.storage.columns import EVENTS, LATE, REJECTED
 from presage.storage.committer import Committer
 from presage.storage.delta import LiveFile

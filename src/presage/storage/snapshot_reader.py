@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 
 from presage.errors import PresageError
 from presage.model.paths import home_path
-from presage.records import dataclass
 from presage.storage import journal
 from presage.storage.delta import Table, read_table
 from presage.storage.disk import corrupt, storage

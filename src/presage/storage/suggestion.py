@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from presage.lang.identifiers import spell_name, spell_string
 from presage.model.catalog import Attribute
 from presage.model.paths import ANYWHERE
 from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
-from presage.records import dataclass
 from presage.storage.delta_folder import DeltaFolder, is_delta
 from presage.storage.files import bytes_of, files_of, read_files, read_parquet
 from presage.storage.ingest import Checked, check_table

@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,6 @@ import pyarrow.csv
 
 from presage.errors import error
 from presage.model.catalog import Attribute
-from presage.records import dataclass
 from presage.storage.column_coercion import parse_array
 from presage.storage.columns import attributes_schema
 from presage.storage.ingest import (

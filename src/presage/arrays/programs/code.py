@@ -10,14 +10,13 @@ they compare as integers do.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from presage.arrays.jit import Floats, Ints
-from presage.records import dataclass
 
 # Banks of columns.
 INT, FLOAT, TEXT = 0, 1, 2

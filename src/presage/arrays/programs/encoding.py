@@ -7,6 +7,7 @@ programs. Ranks compare as the bytes of the texts do. They hold for this one tab
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,6 @@ import pyarrow.compute as pc
 from presage.arrays.columns import plain
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.programs.code import FLOAT, TEXT, Code
-from presage.records import dataclass
 
 
 @dataclass

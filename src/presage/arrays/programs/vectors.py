@@ -6,6 +6,7 @@ It is apart from `machine`, which evaluates one row at a time. Cost: one NumPy c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from presage.arrays.jit import Bools, Ints
 from presage.arrays.programs import code as c
 from presage.arrays.programs.code import Code
 from presage.arrays.programs.encoding import Encoded
-from presage.records import dataclass
 
 Numbers = npt.NDArray[Any]
 # Values and where they are not null. Both have one item for each row, or a single one for all rows.

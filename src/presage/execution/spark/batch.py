@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -19,7 +19,6 @@ from presage.execution.steps import relation_rows
 from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
 from presage.plan.nodes import SEQ, TIME, Field, Node, order_columns
-from presage.records import dataclass
 from presage.storage import FileSet
 
 ROWS_PER_TASK = 50_000  # below this a task costs more than it saves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
@@ -15,7 +16,6 @@ from presage.execution.spark.batch import BatchContext, run_root
 from presage.execution.spark.contexts import Contexts
 from presage.execution.spark.failures import explained
 from presage.plan.nodes import SEQ, TIME, Extent, Node, order_columns
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

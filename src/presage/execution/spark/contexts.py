@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
@@ -13,7 +14,6 @@ from presage.execution.local import Files, final_watermarks
 from presage.execution.spark.archive import count_events, last_event, read_archive
 from presage.execution.spark.batch import BatchContext, SparkOperators
 from presage.plan.nodes import Extent, Scan
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

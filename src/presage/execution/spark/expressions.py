@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import pyarrow as pa
@@ -27,7 +27,6 @@ from presage.functions.catalyst import compile_function
 from presage.model import types as t
 from presage.model.types import ArrayOf, DataType, StructOf
 from presage.plan import expr as e
-from presage.records import dataclass
 
 # Rows become constants of the plan, in a hash set on every executor. With more rows a join is faster.
 MANY_ROWS = 50

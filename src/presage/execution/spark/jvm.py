@@ -15,12 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from presage.errors import error
 from presage.execution.spark.java import find_java
-from presage.records import dataclass
 
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 # For jobs of seconds: no second compiler, no threads for garbage collection.

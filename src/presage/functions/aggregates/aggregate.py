@@ -7,6 +7,7 @@ that compute import NumPy, Arrow or Spark when they are called.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from presage.errors import error
@@ -14,7 +15,6 @@ from presage.functions.extension import calling_module, own_name
 from presage.model import types as t
 from presage.model.text import Span
 from presage.model.types import DataType, StructOf
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from pyspark.sql import Column
 
 from presage.model.types import DataType
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

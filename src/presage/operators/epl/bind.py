@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.names import refuse_same_name
@@ -33,7 +33,6 @@ from presage.plan import expr as e
 from presage.plan import nodes as n
 from presage.plan.nodes import Field
 from presage.plan.prepared import Prepared
-from presage.records import dataclass
 
 Events = Callable[[EventType, str, Span], n.Node]
 GUARDS = ("timer:within", "timer:withinmax")

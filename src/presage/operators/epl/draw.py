@@ -5,13 +5,14 @@ Arrows connect the operands of `->` from top to bottom, in the order of time.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.lang.identifiers import spell_name
 from presage.operators.epl.explain import term_title
 from presage.operators.epl.kernel.spec import Node as Term
 from presage.operators.epl.nodes import PatternMatch
 from presage.operators.svg import Drawing, escaped, shortened, text_width
 from presage.plan.display import show
-from presage.records import dataclass
 
 MOST_TERMS = 400
 MOST_CHARACTERS = 46

@@ -6,7 +6,7 @@ A tag under a repeat is one event inside that repeat and a list of events outsid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from presage.analyze.scope import Scope, ScopeItem
@@ -18,7 +18,6 @@ from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
 from presage.plan.row_terms import OneRow, RowValue, collapse
-from presage.records import dataclass
 
 OWN = Argument(None)
 

@@ -6,10 +6,11 @@ must end by themselves: by a timer, by a guard around them, or by a limit on the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.model.time import format_duration
 from presage.operators.epl.kernel.spec import Node as Term
 from presage.operators.epl.kernel.spec import PatternTables, Period
-from presage.records import dataclass
 
 REPEATING = ("every", "distinct")
 MOST_CHARACTERS = 60

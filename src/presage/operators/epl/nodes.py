@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.operators.epl.kernel.spec import PatternTables
 from presage.plan.display import show
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
 from presage.plan.row_terms import RowValue
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

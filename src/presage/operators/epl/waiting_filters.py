@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from presage.model.operator_state import State
 from presage.operators.epl.kernel.network.tables import WIDTH
 from presage.operators.epl.kernel.saving import DONE
 from presage.operators.epl.kernel.spec import SEQ, PatternTables
-from presage.records import dataclass
 
 NOT_DUE = 2**62
 

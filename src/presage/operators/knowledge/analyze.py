@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, Path, Qualified
@@ -10,7 +10,6 @@ from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import Catalog
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.rewritten import Rewritten
-from presage.records import dataclass
 
 
 @dataclass

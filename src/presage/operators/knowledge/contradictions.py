@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
@@ -19,7 +20,6 @@ from presage.operators.knowledge.triples import (
     swap,
     with_subject,
 )
-from presage.records import dataclass
 
 _PER_AXIOM = 3  # more of the same kind add no information
 

@@ -8,14 +8,13 @@ unlike in our language, NaN is neither less nor greater than a number, nor equal
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.lang import syntax as s
 from presage.model import types as t
 from presage.model.types import DataType
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge import tables as k
-from presage.records import dataclass
 
 TRUE, FALSE = s.Literal(True), s.Literal(False)
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -26,7 +27,6 @@ from presage.operators.knowledge.graph_cache import Numbered
 from presage.operators.knowledge.owl_terms import OWL, RDFS, THING, TYPE, WORDS
 from presage.operators.knowledge.rdf_files import parse_source
 from presage.operators.knowledge.triples import Tables, distinct, expressible, objects_of, pack, subjects_of
-from presage.records import dataclass
 
 Term = ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple
 Fact = tuple[ox.NamedNode, ox.NamedNode, ox.NamedNode | ox.Literal]

@@ -11,14 +11,13 @@ import hashlib
 import os
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyoxigraph as ox
-
-from presage.records import dataclass
 
 _VERSION = 1  # of the file and of the rules: a graph closed by other rules is closed again
 _MOST_GRAPHS = 8  # the most recently used ones stay

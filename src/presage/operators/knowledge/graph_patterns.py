@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 from presage.errors import error
@@ -11,7 +11,6 @@ from presage.operators.knowledge import namespaces as ns
 from presage.operators.knowledge import sparql_syntax as q
 from presage.operators.knowledge.filters import NotNativeError
 from presage.operators.knowledge.vocabulary import Vocabulary
-from presage.records import dataclass
 
 # Alternatives of one PATH: branches of UNION, times attributes for one property.
 MOST_CHOICES = 64

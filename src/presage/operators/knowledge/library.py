@@ -10,7 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -20,7 +20,6 @@ from presage.model.semantics import Knowledge
 from presage.operators.knowledge.probes import Probe
 from presage.operators.knowledge.tables import MarkedTables, PathTable, relation_name
 from presage.plan.answer_relations import COMPUTED
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from presage.errors import did_you_mean, error
@@ -12,7 +13,6 @@ from presage.operators.knowledge.graph import Graph
 from presage.operators.knowledge.graph_patterns import BLANK
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.tables import VARIABLE, MarkedTables, PathTable
-from presage.records import dataclass
 
 _IRI = re.compile(r"<[^<>\s]*[#/]([^<>\s#/]*)>")
 # Generated variables: steps of a property path.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import Path, Qualified
@@ -16,7 +16,6 @@ from presage.operators.knowledge.filters import all_of, any_of
 from presage.operators.knowledge.library import Library
 from presage.operators.knowledge.paths import Solutions
 from presage.operators.knowledge.tables import MARK, MarkedTables, PathTable
-from presage.records import dataclass
 
 # The number of a stream, its name, and the solutions there.
 Way = tuple[int, str, Solutions]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from presage.declarations.contexts import spellings
 from presage.lang import syntax as s
@@ -40,7 +40,6 @@ from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import SHOWN, KeyColumn, PathTable, ValueColumn, is_natural, literal_value
 from presage.operators.knowledge.vocabulary import Reading, Vocabulary
 from presage.plan.expr import GIVEN
-from presage.records import dataclass
 
 NULL = s.Literal(None)
 # Rows in EXPLAIN of a table that becomes constants.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,6 @@ from presage.model.types import DataType
 from presage.operators.knowledge.namespaces import RDF_TYPE, XSD, XSD_DECIMAL
 from presage.operators.knowledge.tables import natural_datatype, relation_name
 from presage.plan.answer_relations import PROBED
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.operators.knowledge.event_graph import Fact

@@ -8,7 +8,7 @@ in DEFINE, in HAVING.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,6 @@ from presage.operators.knowledge.sparql_printer import print_group
 from presage.operators.knowledge.tables import PathTable
 from presage.operators.knowledge.vocabulary import Vocabulary
 from presage.plan.query import RuleNote, Watched
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.operators.knowledge.graph import Graph

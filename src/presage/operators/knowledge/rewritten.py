@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog
 from presage.plan.query import RuleNote, Watched
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

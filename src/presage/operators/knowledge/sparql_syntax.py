@@ -6,12 +6,11 @@ Immutable. IRIs are full; collections, `;`, `,` and `[ … ]` are triples alread
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 from presage.model.text import NOWHERE, Span
 from presage.operators.knowledge.namespaces import XSD_STRING
-from presage.records import dataclass
 
 
 class SparqlError(Exception):

@@ -9,6 +9,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from presage.declarations.contexts import spellings
@@ -16,7 +17,6 @@ from presage.model import types as t
 from presage.model.types import DataType
 from presage.operators.knowledge.namespaces import LANG_STRING, XSD
 from presage.plan.answer_relations import COMPUTED
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.operators.knowledge.vocabulary import Reading

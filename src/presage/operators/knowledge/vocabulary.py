@@ -5,6 +5,7 @@ An attribute stands for its own property, for equivalent ones and for all superp
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from presage.declarations.contexts import class_of, meaning_of
@@ -12,7 +13,6 @@ from presage.model.catalog import EventType
 from presage.model.semantics import Context, Meaning
 from presage.model.types import DataType
 from presage.operators.knowledge.sparql_syntax import Group, Iri, NegatedSet, SubSelect, Triple, Var, walk
-from presage.records import dataclass
 
 NOTHING = Context()
 

@@ -7,7 +7,7 @@ no row. Cost: positions times the steps between two of them.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from math import factorial
 
@@ -25,7 +25,6 @@ from presage.operators.match.regex import (
     StartAnchor,
     Variable,
 )
-from presage.records import dataclass
 
 MOST_POSITIONS = 10_000
 MOST_EDGES = 100_000

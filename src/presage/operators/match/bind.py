@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from presage.analyze.expressions import ExpressionBinder
@@ -27,7 +27,6 @@ from presage.operators.match.terms import MatchTermBinder, Variables
 from presage.plan import expr as e
 from presage.plan.nodes import SHOWN_TIME, Field, Named, Node, Project
 from presage.plan.prepared import Prepared
-from presage.records import dataclass
 
 TIMED_OUT = "timed_out"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from presage.errors import error
 from presage.model import types as t
@@ -13,7 +13,6 @@ from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
 from presage.plan.row_terms import HostValue, RowValue, collapse
-from presage.records import dataclass
 
 NO_LABEL = -2
 IN_DEFINE = tuple(name for name in SEARCHED if name not in NAVIGATION)

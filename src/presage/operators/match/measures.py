@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.errors import error
 from presage.model import types as t
@@ -15,7 +15,6 @@ from presage.plan.display import show_arguments
 from presage.plan.expressible import expressible
 from presage.plan.prepared import Prepared
 from presage.plan.row_terms import RowValue
-from presage.records import dataclass
 
 FLOAT_BANK, INT_BANK = 1, 0
 

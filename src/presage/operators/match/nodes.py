@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.model.time import format_duration
 from presage.operators.match.kernel.spec import Fold, MatchTables
@@ -10,7 +10,6 @@ from presage.plan.display import show
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
 from presage.plan.row_terms import RowValue
-from presage.records import dataclass
 
 
 def within_text(tables: MatchTables) -> str:

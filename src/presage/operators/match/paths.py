@@ -7,7 +7,7 @@ by the kernel's measures.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,6 @@ from presage.operators.match.kernel.spec import ACCEPT, TIME, Condition, Edge, M
 from presage.operators.match.nodes import Match, gap_text, within_text
 from presage.plan.expr import ColumnRef, Expr, conjunction
 from presage.plan.row_terms import HostValue, RowValue
-from presage.records import dataclass
 
 MOST_PATHS = 2_000
 

@@ -8,7 +8,7 @@ Catalyst evaluates before the match.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.scope import Scope, ScopeItem
@@ -21,7 +21,6 @@ from presage.model.types import ArrayOf, DataType
 from presage.operators.match.kernel.spec import ACCEPT, Automaton, Place
 from presage.plan import expr as e
 from presage.plan.row_terms import OneRow
-from presage.records import dataclass
 
 NAVIGATION = ("first", "last", "prev", "next")
 # Aggregates that only a match has.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,6 @@ from presage.operators.match.nodes import Match
 from presage.operators.match.paths import Partition, Path
 from presage.plan.expr import conjuncts
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Scan
-from presage.records import dataclass
 
 # How many rows before and after the examined one paths are followed.
 REACH = 500

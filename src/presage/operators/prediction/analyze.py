@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from presage.analyze.names import event_type_of, refuse_same_name
 from presage.analyze.problems import Problems
@@ -25,7 +25,6 @@ from presage.operators.prediction.nodes import PredictedMatch
 from presage.plan import expr as e
 from presage.plan.nodes import Field, Node
 from presage.plan.prepared import Prepared
-from presage.records import dataclass
 
 Events = Callable[[EventType, str, Span], Node]
 # The scope item of the columns that belong to a row, not to one of its objects. No user can write this name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from presage.analyze.expressions import ExpressionBinder
@@ -23,7 +23,6 @@ from presage.operators.prediction.kernel.spec import GREATER, LESS, Comparator, 
 from presage.optimize.fold_constants import folded
 from presage.plan import expr as e
 from presage.plan.constants import constant_value
-from presage.records import dataclass
 
 Term = TypeVar("Term", ValueTerm, JoinTerm)
 COMPARATORS = dict(zip(("<=", "<", ">", ">=", "<>", "="), Comparator, strict=True))

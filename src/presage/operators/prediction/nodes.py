@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.operators.prediction.kernel.query import PredictionTables
 from presage.operators.prediction.kernel.spec import Comparator
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.names import event_type_of, refuse_same_name
@@ -23,7 +23,6 @@ from presage.operators.recall.similar import bind_similar, streams_of
 from presage.plan.expr import ColumnRef, Expr, conjunction, conjuncts
 from presage.plan.nodes import TIME, Field, Filter, Node, RelationScan, Stamp
 from presage.plan.query import BoundQuery
-from presage.records import dataclass
 
 Events = Callable[[EventType, str, Span], Node]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,6 @@ from presage.operators.recall.progress import History, Progress
 from presage.operators.recall.questions import Questions
 from presage.operators.recall.scheduling import TaskSet
 from presage.plan.nodes import SEQ
-from presage.records import dataclass
 
 # Runs work in a thread.
 Later = Callable[[Callable[[], list[Any]]], "Future[list[Any]]"]

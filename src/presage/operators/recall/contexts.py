@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.analyze.names import refuse_same_name
 from presage.analyze.scope import ScopeItem
@@ -12,7 +12,6 @@ from presage.lang.recall_syntax import HistorySelect, RecallClause, SimilarClaus
 from presage.model.text import Span
 from presage.operators.recall.nodes import Recalled, Select, Similar
 from presage.operators.recall.selects import Histories, bind_select
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

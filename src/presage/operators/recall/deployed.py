@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -25,7 +25,6 @@ from presage.operators.recall.past_events import RECENT_UNITS, SLOT, Past
 from presage.operators.recall.past_index import PastIndex
 from presage.plan.expr import Expr
 from presage.plan.nodes import SEQ, TIME, Field, Node, Scan, Stamp, Trait, traits_of
-from presage.records import dataclass
 
 WAITING = "waiting"  # the state of events that wait until their contexts are complete
 # The state of a window of the present.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,6 @@ from presage.operators.recall.questions import EVER
 from presage.operators.recall.scheduling import BACKGROUND, READY, RUNNING, SUSPENDED, Scheduler, Task, TaskSet
 from presage.operators.recall.similar_rows import PastEvents
 from presage.plan.nodes import SEQ, TIME
-from presage.records import dataclass
 
 KERNEL = "recall"
 EVENTS_AT_ONCE = 10_000  # that read a chunk together

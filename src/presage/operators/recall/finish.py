@@ -6,6 +6,7 @@ Values are as in Spark; NaN is the greatest. A LONG that leaves its range is an 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,6 @@ from presage.errors import PresageError, error
 from presage.functions.aggregates.parts import COUNT, EXACT, HIGH, LOW, TRUE
 from presage.functions.aggregates.sums import as_long, carried, overflows
 from presage.operators.recall.partial import Aggregate, whole_numbers
-from presage.records import dataclass
 
 LONG_LIMIT = 2.0**63  # the least double above every LONG
 

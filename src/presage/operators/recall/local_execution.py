@@ -7,6 +7,7 @@ run locally: one stream or none, and terms that can be evaluated on Arrow. Other
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,6 @@ from presage.operators.recall.partial import Aggregate, parts_of
 from presage.operators.recall.questions import BEFORE, EVENT, HIGH, LOW, Questions, counted_out
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, InRelation, conjuncts
 from presage.plan.nodes import SEQ, TIME, Filter, Node, Project, Scan
-from presage.records import dataclass
 from presage.storage import FileSet
 from presage.storage.event_reader import read_events
 

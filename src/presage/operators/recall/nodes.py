@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.functions.aggregates import aggregate_named
 from presage.model.time import format_duration
@@ -11,7 +11,6 @@ from presage.model.types import BOOLEAN, LONG, STRING, TIMESTAMP, DataType
 from presage.plan.display import show, show_named
 from presage.plan.expr import AggregateCall, ColumnRef, Expr
 from presage.plan.nodes import Field, Named, Node
-from presage.records import dataclass
 
 # Columns of a row after the user's columns.
 EVENT_ID, COVERED_FROM, COVERED_TO = "event_id", "covered_from", "covered_to"

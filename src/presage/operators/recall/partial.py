@@ -8,6 +8,7 @@ associative and does not depend on the order: sums of doubles are exact. `finish
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,6 @@ from presage.functions.aggregates.parts import (
 from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

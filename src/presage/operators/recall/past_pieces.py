@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,6 @@ from presage.model.operator_state import State
 from presage.operators.recall.nodes import Similar
 from presage.operators.recall.similar_terms import TERMS
 from presage.plan.nodes import SEQ, TIME
-from presage.records import dataclass
 
 KERNEL = "past"
 ROWS, TERMS_OF, IDENTITY = "rows", "terms ", "id"

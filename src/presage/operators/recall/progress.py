@@ -7,7 +7,7 @@ else the selects run again over all that is covered. Counts and sums are scaled 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,6 @@ from presage.operators.recall.partial import merge_parts, of_older_version
 from presage.operators.recall.questions import EVENT, EVER, answers_of, questions
 from presage.operators.recall.revisions import ReportedRows, Revisions
 from presage.plan.nodes import TIME
-from presage.records import dataclass
 
 # The last sequence number in a chunk, of the streams that a RECALL reads.
 LastArrival = Callable[[Recalled, Chunk], int]

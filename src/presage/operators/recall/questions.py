@@ -6,6 +6,7 @@ Equal questions of several events are one: a thousand alerts of one server cost 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,6 @@ from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.jit import Ints
 from presage.operators.recall.history_chunks import Chunk
 from presage.plan.nodes import SEQ
-from presage.records import dataclass
 
 # Columns of a question: its number, and the bounds of its history in time and arrival.
 EVENT, LOW, HIGH, BEFORE = "_event", "_low", "_high", "_before"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,6 @@ from presage.arrays.rows import changes, lexical_order, ordinals
 from presage.execution.steps import MOMENT
 from presage.operators.recall import nodes
 from presage.plan.nodes import SEQ, TIME, order_columns
-from presage.records import dataclass
 
 _CHANGES = np.array([nodes.INSERT, nodes.UPDATE, nodes.DELETE], dtype=object)
 

@@ -9,11 +9,10 @@ same calls have the same results.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from presage.errors import error
-from presage.records import dataclass
 
 LIVE, BACKGROUND = 0, 1  # priorities: a later one runs only when no task of an earlier one is ready
 

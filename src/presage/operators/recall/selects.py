@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.names import refuse_same_name
@@ -21,7 +21,6 @@ from presage.operators.recall.nodes import Order, Select, Source, Subquery, Wind
 from presage.operators.recall.window_functions import bind_over, order_by
 from presage.plan.expr import AggregateCall, ColumnRef, Constant, Expr, Not
 from presage.plan.nodes import Named, Node, is_own_name
-from presage.records import dataclass
 
 # The scope and the node of a stream or relation under an alias, and whether it is a relation.
 Find = Callable[[HistorySource, str], tuple[ScopeItem, Node, bool]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,6 @@ from presage.operators.recall.nodes import Nearby, Similar
 from presage.operators.recall.questions import EVENT, EVER, Questions, answers_of, questions
 from presage.operators.recall.similar_terms import Moments, grouped, shown_contexts
 from presage.plan.nodes import SEQ, TIME, Field
-from presage.records import dataclass
 
 # The attributes of an event around a past one.
 JSON = "_json"

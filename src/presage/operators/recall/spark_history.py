@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +35,6 @@ from presage.operators.recall.spark_aggregates import BEYOND
 from presage.operators.recall.spark_selects import Asking, near_rows, select_groups, select_parts, select_rows
 from presage.plan.expr import InRelation
 from presage.plan.nodes import SEQ, TIME, Field, Filter, Merge, Node, Project, RelationScan, Scan
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

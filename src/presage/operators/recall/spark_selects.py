@@ -7,6 +7,7 @@ arrival. No text of the user ever becomes SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, cast
 
@@ -25,7 +26,6 @@ from presage.operators.recall.similar_rows import JSON
 from presage.operators.recall.spark_aggregates import definition, groups_frame, may_overflow, parts_frame
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Constant, Expr, conjuncts
 from presage.plan.nodes import SEQ, TIME, Named
-from presage.records import dataclass
 
 TOO_LARGE = "a sum OVER rows leaves the range of LONG"
 # The rows of a stream or relation, by its number.

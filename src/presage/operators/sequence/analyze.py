@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.analyze.expressions import ExpressionBinder
 from presage.analyze.names import event_type_of
@@ -52,7 +52,6 @@ from presage.plan.display import show
 from presage.plan.nodes import Field, Filter, Node, Project, Stamp
 from presage.plan.prepared import Prepared
 from presage.plan.query import BoundQuery
-from presage.records import dataclass
 
 Events = Callable[[EventType, str, Span], Node]
 ERROR, CONFIDENCE = 0.05, 0.95

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.analyze.problems import Problems
 from presage.analyze.scope import Scope
 from presage.errors import error
@@ -11,7 +13,6 @@ from presage.model.catalog import PROBABILITY
 from presage.model.text import Span
 from presage.plan.expr import ColumnRef
 from presage.plan.nodes import Field, Named, is_own_name
-from presage.records import dataclass
 
 # Columns of the answer other than the selected variables.
 AT, METHOD, LOW, HIGH = "at", "method", "probability_low", "probability_high"

@@ -14,6 +14,8 @@ Methods of evaluation:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.operators.sequence.kernel.query import (
     Condition,
     Goal,
@@ -24,7 +26,6 @@ from presage.operators.sequence.kernel.query import (
     plain_name,
 )
 from presage.operators.sequence.kernel.safe.plans import Follow, Project, Regular, SafePlan
-from presage.records import dataclass
 
 REGULAR, EXTENDED, SAFE, UNSAFE = "regular", "extended regular", "safe", "unsafe"
 STEPWISE, INTERVALS, JOINT = "regular", "safe", "joint"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.operators.sequence.classify import Verdict
 from presage.operators.sequence.inference.model import Model
 from presage.operators.sequence.kernel.query import dividing
 from presage.operators.sequence.kernel.spec import SequenceTables
 from presage.plan.expr import Expr
 from presage.plan.nodes import Field, Named, Node
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from presage.operators.windows.infer_keys import equalities
 from presage.operators.windows.kernel import spec
 from presage.operators.windows.nodes import NO_WINDOW, Aggregate, WindowDef, Windowed, WindowJoin, source_of
 from presage.plan.display import show_arguments
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, order_columns
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

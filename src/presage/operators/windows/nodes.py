@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from presage.model.time import format_duration
 from presage.model.types import LONG
@@ -11,7 +11,6 @@ from presage.operators.windows.window_types import FOREVER, SESSION, START, NoWi
 from presage.plan.display import show
 from presage.plan.expr import AggregateCall, Expr, conjunction, conjuncts
 from presage.plan.nodes import Field, Filter, Named, Node, RelationScan, Trait
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,7 +14,6 @@ from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import changes
 from presage.operators.epl.kernel.network.memory import Input
 from presage.operators.epl.kernel.spec import SEQ, SOURCE, TIME, PatternTables
-from presage.records import dataclass
 
 EVENT = "_event"  # column of kept rows: the event of a key that the row is a view of
 MOST_CAUSE = (1 << 42) - 1  # the greatest arrival number that fits into an ordinal

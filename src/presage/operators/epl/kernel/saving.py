@@ -7,6 +7,7 @@ instance refers to are left out. Keys of EVERY-DISTINCT are stored as texts, bec
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,6 @@ from presage.operators.epl.kernel.network.seen_keys import EXPIRY, NULLS, SEEN_S
 from presage.operators.epl.kernel.network.tables import AND, KIND, UNTIL, WIDTH
 from presage.operators.epl.kernel.saved_terms import enter_keys, held_cells, link_terms, number_bindings, running_terms
 from presage.operators.epl.kernel.spec import PatternTables
-from presage.records import dataclass
 
 CAUSES, DONE, TEXTS = "_cause", "_finished", "text"
 STORED = {

@@ -10,10 +10,8 @@ null.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.arrays.programs.code import Code

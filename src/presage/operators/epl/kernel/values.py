@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,7 +14,6 @@ from presage.arrays.programs.encoding import Encoded, encode
 from presage.arrays.programs.machine import new_scratch, programs_of
 from presage.operators.epl.kernel.network.memory import Values
 from presage.operators.epl.kernel.spec import PatternTables
-from presage.records import dataclass
 
 
 @dataclass

@@ -6,6 +6,8 @@ start row. A moment is that of a row (TIME, SEQ, order), of a timer, or the end 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -30,7 +32,6 @@ from presage.operators.match.kernel.search.tables import (
     UNMATCHED,
 )
 from presage.operators.match.kernel.spec import ENDED, SEQ, TIME, TIMER, MatchTables
-from presage.records import dataclass
 
 ONE, ALL, OMIT = 0, 1, 2
 LAST, LAST_SEQ = "#last", "#last_seq"  # time and arrival of the match's last row

@@ -9,7 +9,7 @@ progress of each search.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -43,7 +43,6 @@ from presage.operators.match.kernel.search.dispatch import Search, search_by_pat
 from presage.operators.match.kernel.search.path_tables import all_folds, check_folds, looks_at_path, with_arguments
 from presage.operators.match.kernel.search.tables import Edges, edges_of
 from presage.operators.match.kernel.spec import ENDED, SEQ, TIME, MatchSpec, Place
-from presage.records import dataclass
 
 NAME = "match"
 

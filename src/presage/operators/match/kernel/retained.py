@@ -8,6 +8,7 @@ or MATCH_NUMBER() needs them. Partitions without new rows whose bounds have not 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,6 @@ from presage.arrays.order_keys import sorted_order
 from presage.arrays.rows import append_rows, take_rows
 from presage.operators.match.kernel.search.tables import UNBOUNDED, Partitions
 from presage.operators.match.kernel.spec import TIME, MatchTables
-from presage.records import dataclass
 
 BEFORE = "#before"  # the search has passed this row; later rows may read it
 COVERED = "#covered"  # it lies in a match

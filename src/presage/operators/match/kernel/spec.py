@@ -7,11 +7,10 @@ row after one that was taken at a position, or that the match may end (ACCEPT).
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from presage.model.calendar import moved_by_months
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     # Checking a query builds these tables and must not import the libraries that only running it needs.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,7 +34,6 @@ from presage.operators.prediction.kernel.regions.polygons import Polygons, clip
 from presage.operators.prediction.kernel.regions.sides import Side, build_side
 from presage.operators.prediction.kernel.regions.strips import Terms
 from presage.operators.prediction.kernel.spec import JoinSpec, trimmed_at
-from presage.records import dataclass
 
 Sides = tuple[Side, Side]
 # For the pieces of both sides: the first moment at which each is visible, the first at which it is not; None: always.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.operators.prediction.kernel.spec import AtLeast, Errors, JoinSpec, ValueTerm
-from presage.records import dataclass
 
 TIME, SEQ, SOURCE, ORDINAL = "_t", "_seq", "_src", "_ord"
 INSERT, DELETE = "insert", "delete"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,7 +12,6 @@ from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.prediction.kernel.pieces import InForce, Pieces, complete, in_force
 from presage.operators.prediction.kernel.query import TIME, Stream
-from presage.records import dataclass
 
 # Without a period a function holds until the next update: some 140 years at most.
 FOR_EVER = 1 << 52

@@ -6,6 +6,8 @@ rows when the input ends.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -18,7 +20,6 @@ from presage.operators.sequence.inference.rows import most_likely, smoothed, tab
 from presage.operators.sequence.kernel.hidden_markov.filter import FilterKernel
 from presage.operators.sequence.kernel.hidden_markov.particle_filter import ParticleKernel
 from presage.operators.sequence.kernel.hidden_markov.spec import ORDINAL, SEQ, TIME, TIMER, Columns
-from presage.records import dataclass
 
 KERNEL = "inference"
 READINGS = "readings"

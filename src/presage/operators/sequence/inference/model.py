@@ -6,12 +6,12 @@ Plain Python, so that statements can be checked without NumPy; `rows.py` turns a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 from presage.errors import did_you_mean, error
 from presage.operators.sequence.inference.fields import Fields, StateName, read_json, read_text
-from presage.records import dataclass
 
 UNINFORMATIVE, EVIDENCE = "uninformative", "evidence"
 KNOWN = ("states", "initial", "transition", "emission", "observes", "step", "forget")

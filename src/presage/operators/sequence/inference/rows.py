@@ -7,7 +7,7 @@ are left out.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,6 @@ from presage.operators.sequence.kernel.hidden_markov.readings import Readings, r
 from presage.operators.sequence.kernel.hidden_markov.smooth import smooth_steps
 from presage.operators.sequence.kernel.hidden_markov.spec import NOT_FORGOTTEN, PROBABILITY, TIME, Columns, HiddenMarkov
 from presage.operators.sequence.kernel.hidden_markov.steps import NONE, Steps, step_times, steps_of
-from presage.records import dataclass
 
 MOST_CELLS = 1 << 28  # steps of one key times states: 2 GB for each of the two matrices of SMOOTH
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from collections.abc import Sequence as Several
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -32,7 +33,6 @@ from presage.operators.sequence.kernel.spec import (
     SequenceTables,
     StreamColumns,
 )
-from presage.records import dataclass
 
 A = TypeVar("A", bound=np.ndarray)
 NULL = -2

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from presage.arrays.columns import column
-from presage.records import dataclass
 
 # Columns of a line: key and value of the group's Markov chain, by number; null where there is none.
 CHAIN_KEY, CHAIN_VALUE = "#key", "#value"

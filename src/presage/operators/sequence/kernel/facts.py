@@ -6,7 +6,7 @@ Rows are alternatives: the value, and how likely it is at that step (MARKOV: giv
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from presage.arrays.rows import in_order
 from presage.operators.sequence.kernel.query import CERTAIN as CERTAIN
 from presage.operators.sequence.kernel.query import INDEPENDENT as INDEPENDENT
 from presage.operators.sequence.kernel.query import MARKOV as MARKOV
-from presage.records import dataclass
 
 NOTHING = -1  # as a value: no event
 # What n alternatives lack to 1 by rounding alone is below n + 1 of these; what is more is the chance of no event.

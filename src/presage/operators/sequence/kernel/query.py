@@ -6,9 +6,8 @@ an oracle.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
-
-from presage.records import dataclass
 
 # Kinds of streams. Events of a certain stream have happened: several of one key may occur at one step.
 CERTAIN, INDEPENDENT, MARKOV = 0, 1, 2

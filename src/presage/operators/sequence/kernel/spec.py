@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from presage.operators.sequence.kernel.query import Sequence
 from presage.operators.sequence.kernel.safe.plans import SafePlan
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,6 +6,8 @@ with the column ORDINAL. However the events are cut into steps, the rows are the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from presage.arrays.columns import narrowed
@@ -18,7 +20,6 @@ from presage.operators.windows.kernel.spans import step_spans
 from presage.operators.windows.kernel.spec import SEQ, TIME, Aggregate, Window
 from presage.operators.windows.kernel.unbounded import step_unbounded
 from presage.operators.windows.window_types import FIRST, FOREVER, SESSION, SPANS
-from presage.records import dataclass
 
 NAME = "aggregate"
 END = 2**63 - 1  # a watermark after everything

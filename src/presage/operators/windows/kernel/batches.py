@@ -11,7 +11,7 @@ events are kept with the time until which they are held, and their slots.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,6 @@ from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
 from presage.operators.windows.kernel.slots import script_total
 from presage.operators.windows.kernel.spec import ORDINAL, PASS, SEQ, STATEMENT, TIME, TIMER, Aggregate, Window
 from presage.operators.windows.window_types import START, TIME_BATCH
-from presage.records import dataclass
 
 ORIGIN = "#origin"
 HELD = "held"

@@ -7,6 +7,7 @@ one before it, where the links allow that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,6 @@ import pyarrow as pa
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Ints
 from presage.operators.windows.kernel.pairs import ALL_OLD, LEAVING_OLD, SKIP_OLD, Items, find_pairs
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

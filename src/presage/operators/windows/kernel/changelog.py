@@ -8,6 +8,8 @@ does not depend on how groups are spread over partitions. State: the live tuples
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -21,7 +23,6 @@ from presage.operators.windows.kernel.engine import aggregate_columns
 from presage.operators.windows.kernel.script import Script, changelog_ops
 from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, SEQ, TIME, Aggregate
-from presage.records import dataclass
 
 NAME = "changelog_aggregate"
 

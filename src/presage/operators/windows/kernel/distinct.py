@@ -6,6 +6,8 @@ State: the values so far, one row each; it grows for ever.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -13,7 +15,6 @@ from presage.arrays.equality import equality_codes, first_occurrences
 from presage.arrays.rows import append_rows, take_rows
 from presage.model.operator_state import State
 from presage.operators.windows.kernel.spec import SEQ, TIME
-from presage.records import dataclass
 
 KERNEL = "distinct"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,6 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.windows.kernel import fifo
 from presage.operators.windows.kernel.engine import Engine, all_valid, extreme_of, offsets_of
 from presage.operators.windows.kernel.slot_engine import SlotEngine
-from presage.records import dataclass
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,6 @@ from presage.arrays.pair_moments import WIDTH, fold_pairs
 from presage.operators.windows.kernel.engine import Engine, all_valid
 from presage.operators.windows.kernel.fold import fold_least, fold_spread, fold_sum, fold_total
 from presage.operators.windows.kernel.slot_engine import SlotEngine
-from presage.records import dataclass
 
 # Accumulators of a spread, by the end of their names.
 SPREAD = {".w": np.int64, ".mean": np.float64, ".m2": np.float64}

@@ -9,6 +9,8 @@ live tuples of the first ones).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -31,7 +33,6 @@ from presage.operators.windows.kernel.lifetimes import COUNTING, Lifetimes, find
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, SOURCE, TIME, Window
 from presage.operators.windows.kernel.steps import BEFORE, EARLIER, NEVER, Steps, event_index
 from presage.operators.windows.window_types import TIME_BATCH
-from presage.records import dataclass
 
 __all__ = ["JoinKernel", "JoinSource", "Link"]
 

@@ -9,6 +9,8 @@ positions in a key are counted from them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from presage.arrays.codes import grouped_order
@@ -17,7 +19,6 @@ from presage.arrays.jit import Ints, compiled
 from presage.operators.windows.kernel.spec import Window
 from presage.operators.windows.kernel.steps import EARLIER, NEVER, Moments
 from presage.operators.windows.window_types import COUNT, COUNT_BATCH, FIRST, FOREVER, TIME
-from presage.records import dataclass
 
 # Retentions in which an event's lifetime depends on the events around it, whether or not they pass WHERE.
 COUNTING = (COUNT, FIRST, COUNT_BATCH)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,6 @@ from presage.model.operator_state import Since, State
 from presage.operators.windows.kernel.pieces import gathered, pieces_of, taken, thinned
 from presage.operators.windows.kernel.sliding import EARLIEST, PLACE, Slid, kept_columns, slide
 from presage.operators.windows.kernel.spec import PASS, Aggregate, Window
-from presage.records import dataclass
 
 LIVE = "live"
 GONE = EARLIEST

@@ -10,6 +10,8 @@ of its groups (LAST, FIRST).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -21,7 +23,6 @@ from presage.arrays.rows import append_rows, changes, ordinals, take_rows
 from presage.errors import error
 from presage.model.operator_state import State
 from presage.operators.windows.kernel.spec import ENDED, SEQ, TIME, TIMER
-from presage.records import dataclass
 
 KERNEL = "output"
 BEFORE = -(2**63)

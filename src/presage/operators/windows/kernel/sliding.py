@@ -9,6 +9,7 @@ the front stack, and their slots.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,6 @@ from presage.operators.windows.kernel.fifo_engine import FifoEngine
 from presage.operators.windows.kernel.script import arrivals, leave_by_key, leave_by_place
 from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
 from presage.operators.windows.kernel.spec import PASS, TIME, Aggregate, Window
-from presage.records import dataclass
 
 PLACE = "#place"
 FRONT = "#front"

@@ -6,6 +6,8 @@ live tuple, one for all, or one for each live tuple. State: the live tuples.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -17,7 +19,6 @@ from presage.operators.windows.kernel.changelog import staying
 from presage.operators.windows.kernel.script import changelog_ops
 from presage.operators.windows.kernel.spec import CHANGE, ENDED, Aggregate, Window
 from presage.operators.windows.window_types import NoWindow
-from presage.records import dataclass
 
 NAME = "snapshot"
 

@@ -8,10 +8,10 @@ and emits a table with the same columns. A row that a timer emits has SEQ = TIME
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from presage.operators.windows.window_types import WindowType, window_type
-from presage.records import dataclass
 
 if TYPE_CHECKING:
     from presage.arrays.columns import Universe

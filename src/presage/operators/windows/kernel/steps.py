@@ -8,6 +8,7 @@ they are sorted runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,6 @@ from presage.arrays.columns import ints
 from presage.arrays.jit import Ints, compiled
 from presage.arrays.rows import changes
 from presage.operators.windows.kernel.spec import SEQ, TIME, TIMER
-from presage.records import dataclass
 
 BEFORE = -1
 # Times that no event has: of a step of an earlier call, and of one that never happens or is not known yet.

@@ -8,6 +8,8 @@ and min_by.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -26,7 +28,6 @@ from presage.operators.match.kernel.measures.running import (
     running_sum,
 )
 from presage.operators.match.kernel.spec import Fold
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

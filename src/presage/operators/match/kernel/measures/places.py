@@ -6,6 +6,7 @@ sees a stretch, and FIRST and LAST count from its ends: O(line) for each set of 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from presage.arrays.jit import Bools, Ints, compiled
 from presage.operators.match.kernel.matches import Matches
 from presage.operators.match.kernel.spec import Place
-from presage.records import dataclass
 
 Labels = tuple[int, ...] | None
 

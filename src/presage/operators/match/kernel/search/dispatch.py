@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -31,7 +32,6 @@ from presage.operators.match.kernel.search.tables import (
 )
 from presage.operators.match.kernel.search.truth import looks_ahead, truth_of
 from presage.operators.match.kernel.spec import MatchSpec
-from presage.records import dataclass
 
 LEAST_BLOCK = 64  # rows
 

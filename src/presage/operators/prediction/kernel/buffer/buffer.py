@@ -17,6 +17,7 @@ arrival alone: the buffer does not depend on how arrivals are cut into batches.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,6 @@ from presage.operators.prediction.kernel.buffer.chains import (
 )
 from presage.operators.prediction.kernel.buffer.heap import ALL, ARRIVAL, END, KEY, ROWS, START, STOP, TIME
 from presage.operators.prediction.kernel.buffer.loop import Arrivals, Limits, Store, feed_buffer, rebuild_buffer
-from presage.records import dataclass
 
 POLICIES = {"min-c": MIN_C, "if-full": IF_FULL, "oldest": OLDEST, "random": RANDOM}
 # Longer batches are fed in parts, which bounds the memory for changes.

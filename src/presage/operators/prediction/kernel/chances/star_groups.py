@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from presage.operators.prediction.kernel.spec import GREATER, LESS, Comparator, JoinTerm, ValueTerm
-from presage.records import dataclass
 
 # A value: the number of an item, and of its attribute.
 Value = tuple[int, int]

@@ -6,7 +6,7 @@ Objects are codes within a step; the state has the columns that identify them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,6 @@ import pyarrow as pa
 from presage.arrays.columns import bools, column, floats, ints
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.prediction.kernel.intervals.spans import Spans, joined, turned
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.prediction.kernel.intervals.merge import Intervals, merge
 from presage.operators.prediction.kernel.join import Matches
 from presage.operators.prediction.kernel.values import Validity
-from presage.records import dataclass
 
 UNBOUND = -1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints, compiled
@@ -19,7 +21,6 @@ from presage.operators.prediction.kernel.regions.ends import (
 )
 from presage.operators.prediction.kernel.regions.solutions import MOST, solutions
 from presage.operators.prediction.kernel.spec import ValueTerm
-from presage.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ belief of each key until it is forgotten, and the readings of later steps. `Part
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -29,7 +30,6 @@ from presage.operators.sequence.kernel.hidden_markov.spec import (
     HiddenMarkov,
 )
 from presage.operators.sequence.kernel.hidden_markov.steps import NONE, Steps, step_times, steps_of
-from presage.records import dataclass
 
 KERNEL = "hidden_markov_filter"
 AT, SEEN, SINCE, LOGS, BELIEF = "_at", "_seen", "_since", "_logs", "_belief"

@@ -6,6 +6,7 @@ and any restart.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +20,6 @@ from presage.operators.sequence.kernel.hidden_markov.particles import particle_s
 from presage.operators.sequence.kernel.hidden_markov.readings import Readings
 from presage.operators.sequence.kernel.hidden_markov.steps import Steps
 from presage.operators.sequence.kernel.spec import KeyHashes
-from presage.records import dataclass
 
 KERNEL = "hidden_markov_particles"
 STATES, NUMBERS = "_states", "_numbers"

@@ -7,6 +7,7 @@ tuples of read-only arrays, so that each loop has one signature for all models.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
@@ -14,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.jit import Floats, Ints
-from presage.records import dataclass
 
 TIME, SEQ, ORDINAL = "_t", "_seq", "_ord"
 PROBABILITY = "probability"

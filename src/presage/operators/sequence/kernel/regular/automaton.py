@@ -8,12 +8,12 @@ every step. Symbols of several chains are united.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
-from presage.records import dataclass
 
 MOST_STATES = 1 << 14
 MOST_SYMBOLS = 1 << 10

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from presage.operators.sequence.kernel.regular.groups import (
 )
 from presage.operators.sequence.kernel.regular.passes import Start, is_alone, run_alone, run_together
 from presage.operators.sequence.kernel.regular.symbols import steps_of, symbols
-from presage.records import dataclass
 
 # Each combination of values of selected variables that do not divide the rows takes a pass over all rows.
 MOST_BINDINGS = 100_000

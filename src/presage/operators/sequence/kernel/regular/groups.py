@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from presage.arrays.codes import first_of, grouped_order
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, Facts, Source
 from presage.operators.sequence.kernel.query import Sequence
-from presage.records import dataclass
 
 OTHER = -1  # a value of a variable that has not been seen
 

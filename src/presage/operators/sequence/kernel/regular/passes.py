@@ -6,6 +6,8 @@ meet, with rows by group, step and chain.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from presage.arrays.jit import Floats, Ints
@@ -24,7 +26,6 @@ from presage.operators.sequence.kernel.regular.loops import (
     widths_of,
 )
 from presage.operators.sequence.kernel.regular.side_by_side import chances_side_by_side, moves_of
-from presage.records import dataclass
 
 
 @dataclass

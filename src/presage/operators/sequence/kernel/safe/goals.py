@@ -7,13 +7,14 @@ plus choose among the rows that agree on their shared variables.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
 from presage.operators.sequence.kernel.facts import Facts
 from presage.operators.sequence.kernel.query import Condition, Goal, Sequence
 from presage.operators.sequence.kernel.safe.joins import Bindings, Index
-from presage.records import dataclass
 
 
 def compared(query: Sequence, goal: Goal, env: frozenset[str], again: bool) -> tuple[frozenset[str], frozenset[str]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
+from dataclasses import dataclass
 
 import numpy as np
 
 from presage.arrays.jit import Bools, Ints
 from presage.operators.sequence.kernel.safe.codes import first_rows, known_values, pairs_of, rows_by_values, single_rows
-from presage.records import dataclass
 
 FEW = 1 << 16  # up to so many combinations are numbered with gaps
 

@@ -6,12 +6,13 @@ different previous values) share an event number, so that the consequences of an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.operators.sequence.kernel.facts import CERTAIN, MARKOV, Facts
 from presage.operators.sequence.kernel.query import Sequence
-from presage.records import dataclass
 
 
 @dataclass

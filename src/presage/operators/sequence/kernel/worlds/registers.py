@@ -8,7 +8,7 @@ computed before anything is drawn, goal by goal, as joins of registers with poss
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from presage.arrays.jit import Bools, Ints
 from presage.operators.sequence.kernel.facts import Allowed, Facts
 from presage.operators.sequence.kernel.query import Condition, Goal, Sequence
 from presage.operators.sequence.kernel.worlds.outcomes import Outcomes, codes_of
-from presage.records import dataclass
 
 START = 0  # the register before the first goal: always waits, in every world
 NOWHERE = -1

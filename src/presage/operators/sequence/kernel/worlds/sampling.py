@@ -7,6 +7,7 @@ The number of worlds is such that each estimate is off by more than `error` with
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,6 @@ from presage.operators.sequence.kernel.worlds.sampling_loop import (
     cumulated,
     sampled,
 )
-from presage.records import dataclass
 
 MOST_EDGES = 4_000_000  # in memory at a time
 MOST_BYTES = 1 << 28  # of registers and values of the worlds that are drawn together

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -30,7 +31,6 @@ from presage.operators.sequence.kernel.safe.follow.markov import (
 )
 from presage.operators.sequence.kernel.safe.goals import GoalReader
 from presage.operators.sequence.kernel.safe.joins import Bindings
-from presage.records import dataclass
 
 CANDIDATE = 1  # the code of a candidate that is turned down
 
