@@ -5,14 +5,15 @@ Nothing here changes the home. Spark's modules are imported where they are neede
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from presage.errors import error
+from presage.errors import PresageError, error
 from presage.execution.local import LocalRun
 from presage.execution.placement import Placement, place
 from presage.execution.result import Result, TableResult
@@ -38,6 +39,17 @@ def check_chunk(rows: int | None) -> None:
     """Validate `rows_per_chunk`."""
     if rows is not None and rows < 1:
         raise error("BAD_VALUE", what="rows_per_chunk", found=rows, expected="at least 1")
+
+
+@contextmanager
+def _needed_for(why: str) -> Iterator[None]:
+    """Where Java is missing, the error says why a query of this size needs it."""
+    try:
+        yield
+    except PresageError as problem:
+        if problem.code != "NO_JAVA":
+            raise
+        raise type(problem)(problem.code, f"{problem.message}; the query needs Spark: {why}", problem.fix) from None
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,8 @@ class BoundedQueries:
         def table() -> pa.Table:
             if not placed().local:
                 self._refuse_spark(placed().why)
-                return on_spark().rows()
+                with _needed_for(placed().why):
+                    return on_spark().rows()
             histories = lambda node: self._opened(node, lambda nodes: self._contexts.of(files, relations), False)  # noqa: E731
             given = bound.upper, reads_end(plan), timed, self.check_open
             return LocalRun(plan, files, relations, STEPS, histories, *given).rows()

@@ -96,6 +96,34 @@ assert "pyspark" not in sys.modules
 """
 
 
+NEEDS_JAVA = f"""
+from pathlib import Path
+import presage
+from presage.execution.spark import java
+
+java.HOMES, java.MAC_FINDER = (), Path("/nowhere")
+with presage.Engine() as engine:
+    engine.execute("{TICKS}")
+    engine.load("Tick", [{{"sym": "a", "price": 1.0, "at": "2024-01-01T00:00:00Z"}}])
+    recall = "SELECT count(*) AS n FROM Tick h JOIN Tick k ON h.sym = k.sym WHERE h.sym = e.sym"
+    try:
+        engine.query("SELECT e.sym, r.n FROM Tick e RECALL LAST 1 hour (" + recall + ") AS r").to_arrow()
+    except presage.PresageError as problem:
+        print(problem.code, problem.message)
+    assert engine.query("SELECT sym FROM Tick").to_arrow().num_rows == 1  # what needs none still works
+"""
+
+
+def test_without_java_a_query_that_needs_spark_says_why_it_does(tmp_path: Path) -> None:
+    environment = {"PATH": "/nowhere", "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", NEEDS_JAVA], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "NO_JAVA Spark needs Java 17 or later, which was not found; the query needs Spark: "
+        "its RECALL does more than select from one stream\n"
+    )
+
+
 def test_a_process_that_needs_no_spark_loads_none_of_it_and_needs_no_java(tmp_path: Path) -> None:
     environment = {"PATH": "/nowhere", "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", WITHOUT_JAVA], env=environment, capture_output=True, text=True)

@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
 from presage.model.time import wall_clock
@@ -26,7 +25,7 @@ from presage.storage.catalog_log import CatalogLog
 from presage.storage.columns import TABLES
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
-from presage.storage.disk import KEPT, NOT_DONE, corrupt, is_full, storage, storage_error
+from presage.storage.disk import KEPT, NOT_DONE, corrupt, is_full, is_of_storage, storage, storage_error
 from presage.storage.failpoints import Failpoints
 from presage.storage.home import Home
 from presage.storage.home_state import HomeState, Point, state_after
@@ -98,7 +97,7 @@ class Committer:
                 self._apply_pending()
                 yield Turn(before + 1, uuid.uuid4().hex, wall_clock())
             except Exception as failure:
-                if isinstance(failure, OSError | DeltaError) or is_full(failure):
+                if is_of_storage(failure) or is_full(failure):
                     # A written record is committed, even if it could not be applied yet.
                     then = KEPT if self.state.n > before else NOT_DONE
                     raise storage_error(self._home.path, failure, then) from failure

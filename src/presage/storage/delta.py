@@ -14,13 +14,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-from deltalake import DeltaTable, Schema
-from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError
 from presage.model.time import parse_timestamp
 from presage.storage.columns import SEQ, TIME
-from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete, seal_checkpoint
+from presage.storage.delta_log import (
+    Seal,
+    check_log,
+    checkpoint_of,
+    creation,
+    entry,
+    entry_path,
+    obsolete,
+    seal_checkpoint,
+)
+from presage.storage.delta_schema import from_delta
 from presage.storage.disk import Disk, corrupt, first_line
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
@@ -83,7 +91,8 @@ class DeltaTables:
     """The tables of one home. Not thread-safe: the committer holds its lock around every call.
 
     Log entries are written here and not by delta-rs, whose commits slow down with the number of files. delta-rs reads
-    tables and writes checkpoints.
+    tables and writes checkpoints. It is imported for these two: a small query on a new home needs neither, and would
+    start its threads.
     """
 
     def __init__(self, home: Home) -> None:
@@ -101,14 +110,17 @@ class DeltaTables:
         new.mkdir()
         folder.parent.mkdir(exist_ok=True)
         for table, schema in schemas.items():
-            DeltaTable.create(str(new / table), schema=Schema.from_json(schema), configuration=CONFIGURATION)
-            self._sync_log(new / table, 0)
+            first = entry_path(new / table, 0)
+            first.parent.mkdir(parents=True)
+            self._home.disk.write_atomically(first, creation(schema, CONFIGURATION))
             self._home.disk.sync_folder(new / table)
         checksums = {table: zlib.crc32(entry_path(new / table, 0).read_bytes()) for table in schemas}
         mark = {"stream": stream, "generation": n, "tables": checksums}
         self._home.disk.write_atomically(new / _MARK, seal(mark))
         os.rename(new, folder)
         self._home.disk.sync_folder(folder.parent)
+        for table, schema in schemas.items():
+            self._tables[folder / table] = Table(0, 0, from_delta(schema), {}, 0)
 
     def drop(self, stream: str, n: int) -> None:
         """Remove a stream that was created before record n; a later one stays."""
@@ -193,12 +205,6 @@ class DeltaTables:
             state.checkpoint = state.version
             self._checkpoints.start(folder)
 
-    def _sync_log(self, folder: Path, version: int) -> None:
-        """Flush a log entry of delta-rs, which does not: it must be durable before its record is marked as applied."""
-        if self._home.disk.durable:
-            self._home.disk.sync_file(entry_path(folder, version))
-            self._home.disk.sync_folder(folder / "_delta_log")
-
 
 def generation_of(folder: Path) -> int:
     """The record that created the stream in a folder; -1 if there is none."""
@@ -219,6 +225,9 @@ def _mark(folder: Path) -> dict[str, Any]:
 
 def read_table(folder: Path, application: str) -> Table:
     """The state of a table according to its log. `application`: the id of the home, whose transactions count."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
     try:
         check_log(folder, _mark(folder.parent).get("tables", {}).get(folder.name))
         handle = DeltaTable(str(folder))
@@ -237,11 +246,6 @@ def read_table(folder: Path, application: str) -> Table:
 
 def _corrupt(folder: Path, what: str, broken: Exception) -> PresageError:
     return corrupt(what, folder, first_line(broken), "restore the folder from a copy of the home")
-
-
-def delta_schema(schema: pa.Schema) -> str:
-    """An Arrow schema as Delta's JSON."""
-    return str(Schema.from_arrow(schema).to_json())
 
 
 def _from_stats(file: FileAdd) -> LiveFile:
@@ -291,6 +295,9 @@ class Checkpoints:
             self._running.pop(folder).join()
 
     def _write(self, folder: Path) -> None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
+
         try:
             handle = DeltaTable(str(folder))
             handle.create_checkpoint()

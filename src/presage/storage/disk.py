@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
 
@@ -74,12 +74,20 @@ class Disk:
         self.sync_file(path)
 
 
+def is_of_storage(failure: BaseException) -> bool:
+    """Whether the file system failed, or delta-rs, which is loaded if it did."""
+    delta = sys.modules.get("deltalake.exceptions")
+    return isinstance(failure, OSError) or (delta is not None and isinstance(failure, delta.DeltaError))
+
+
 def is_full(failure: BaseException) -> bool:
     """Whether a failure means that the disk or the user's quota is full."""
     if isinstance(failure, OSError) and failure.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     return f"(os error {errno.ENOSPC})" in str(failure)  # as delta-rs reports it
 
+
+TEMPORARY_PREFIX = "presage-"  # of the folders of temporary homes
 
 NOT_DONE = "and try again; nothing has been written"
 KEPT = "; the request is committed and will be finished: do not send it again"
@@ -94,6 +102,8 @@ def storage_error(home: Path, failure: Exception, then: str = NOT_DONE) -> Presa
     """The error for a failure to read or write a file of a home. `then`: what happens once there is space."""
     then = then if then.startswith(";") else f" {then}"
     if is_full(failure):
+        if home.name.startswith(TEMPORARY_PREFIX) and home.parent == Path(tempfile.gettempdir()):
+            then = ", or set TMPDIR to a folder on another disk"
         return error("DISK_FULL", path=home, fix=f"free some space{then}")
     why = first_line(failure)
     if isinstance(failure, OSError) and failure.strerror:
@@ -107,7 +117,9 @@ def storage(home: Path, then: str = NOT_DONE) -> Iterator[None]:
     """Convert failures of the file system and of delta-rs inside the block to errors with a code."""
     try:
         yield
-    except (OSError, DeltaError) as failure:
+    except Exception as failure:
+        if not is_of_storage(failure):
+            raise
         raise storage_error(home, failure, then) from failure
 
 
