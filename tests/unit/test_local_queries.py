@@ -65,11 +65,12 @@ def test_many_events_are_placed_on_spark(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_recall_that_needs_spark_is_refused_by_a_local_engine() -> None:
     text = """SELECT e.sym, r.n FROM Tick e RECALL LAST 1 hour (
-        SELECT count(*) AS n FROM Tick h JOIN Tick k ON h.sym = k.sym WHERE h.sym = e.sym) AS r"""
+        SELECT count(*) AS n FROM Tick h JOIN Tick k ON h.sym = k.sym WHERE sin(h.price) < e.price) AS r"""
     with Engine(placement="local") as made:
         made.execute(TICKS)
-        with pytest.raises(PresageError, match="RECALL") as refused:
+        with pytest.raises(PresageError, match="only Spark computes sin") as refused:
             made.query(text).to_arrow()
+        assert made.explain(text).endswith("on Spark: only Spark computes sin(h.price) < e.price")
     assert refused.value.code == "UNSUPPORTED"
 
 
