@@ -16,9 +16,10 @@ from presage.columnar.evaluate import Evaluator
 from presage.columnar.processing_order import sorted_table
 from presage.execution import placement
 from presage.execution.local import HistoryAccess
-from presage.execution.placement import is_computed, uncomputed
+from presage.execution.placement import uncomputed
 from presage.execution.steps import schema_of
 from presage.operators.recall.executor import Archive
+from presage.operators.recall.explain import why_of_select
 from presage.operators.recall.history_chunks import CHUNK_ROWS, MOST_GROWTH, Chunk, history_chunks
 from presage.operators.recall.local_selects import MOST_PAIRS, ask_here, near_here
 from presage.operators.recall.nodes import Nearby, Recall, Recalled, Select, Similar
@@ -174,18 +175,6 @@ def open_history(node: Recall, access: HistoryAccess) -> Archive:
     """The history that a recall reads."""
     history = ArchiveHistory(node, access)
     return Archive(history.chunks(), history.history(), history.past_events())
-
-
-def why_on_spark(plan: Node) -> str:
-    """Why a RECALL of the plan cannot run in this process; empty if all can."""
-    recalls = (recall for node in plan.walk() if isinstance(node, Recall) for recall in node.recalls)
-    missing = (expr for recall in recalls for expr in recall.expressions() if not is_computed(expr))
-    return next((f"only Spark computes {show(expr)}" for expr in missing), "")
-
-
-def why_of_select(select: Select) -> str:
-    exprs = (expr for each in select.selects() for expr in each.own_expressions())
-    return next((f"only Spark computes {show(expr)}" for expr in exprs if not is_computed(expr)), "")
 
 
 def scans_of(node: Node) -> list[Scan]:

@@ -106,7 +106,9 @@ def with_json(rows: pa.Table, stream: Nearby) -> pa.Table:
     names = [attribute.name for attribute in stream.attributes]
     columns = [plain_column(rows[name]) for name in names]
     values = zip(*columns, strict=True) if columns else (() for _ in range(rows.num_rows))
-    texts = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in values]
+    texts = [
+        json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":")) for row in values
+    ]
     kept = {name: rows[name].cast(pa.int64()) for name in (EVENT, WHEN, ARRIVED)}
     return pa.table(kept | {JSON: pa.array(texts, pa.string())})
 

@@ -9,7 +9,7 @@ queries, `spark_history` on Spark.
 from __future__ import annotations
 
 from presage.execution.stage import OpenEvent, Operator
-from presage.operators.recall import archive_history, bounded, deployed
+from presage.operators.recall import archive_history, bounded, deployed, explain
 from presage.operators.recall.executor import SHOWN, outlook_of, recalls_of
 from presage.operators.recall.nodes import Recall, Retained
 from presage.plan.nodes import Node, Trait
@@ -21,7 +21,7 @@ def _reads_end(node: Node) -> bool:
 
 OPERATOR = Operator(
     steps={**deployed.OPERATORS, Recall: bounded.run_recall},
-    needs_spark=archive_history.why_on_spark,
+    needs_spark=explain.why_on_spark,
     history={Recall: archive_history.open_history},
     spark="presage.operators.recall.spark_history",
     # Events wait until their contexts are complete.
