@@ -16,7 +16,7 @@ quietly = output="$$($(1) 2>&1)" || { echo "$$output"; exit 1; }
 # For recipes that start Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh $(PYTHON))"; export JAVA_HOME;
 
-.PHONY: help setup java demo test cluster integration browser soak check format bench bench-peers wheel kernels docs release clean
+.PHONY: help setup java demo test cluster integration browser pictures soak check format bench bench-peers wheel kernels docs release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -25,7 +25,7 @@ setup: $(INSTALLED) java $(WARM) ## .venv with all that is needed, Java, compile
 
 $(INSTALLED): pyproject.toml constraints.txt scripts/venv.sh
 	@scripts/venv.sh $(VENV)
-	@echo "installing Presage and what it needs into $(VENV) (about 1.4 GB on disk; a minute or more the first time)"
+	@echo "installing Presage and what it needs into $(VENV) (about 1.8 GB on disk; a minute or more the first time)"
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,docs]'
 	@touch $@
 
@@ -61,6 +61,12 @@ browser: setup ## the console in a real browser, which it installs where it may;
 	@scripts/chromium.sh
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/browser
+
+pictures: setup ## the pictures of the console in docs/images, made anew by one of its tests
+	@scripts/chromium.sh
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/browser/test_documented_pictures.py
+	@cp tests/browser/pictures/console-*.png docs/images
 
 # Another seed each time, unless one is given.
 ifndef SEED

@@ -5,21 +5,22 @@ Nothing here changes the home. Spark's modules are imported where they are neede
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from presage.errors import error
-from presage.execution.local import LocalRun
+from presage.errors import PresageError, error
+from presage.execution.local import Files, HistoryAccess, LocalRun, derived_run
 from presage.execution.placement import Placement, place
 from presage.execution.result import Result, TableResult
 from presage.lang import syntax as s
 from presage.live.replay import Replay
 from presage.model.text import Source
-from presage.operators.running import STEPS, needs_spark, reads_end
+from presage.operators.running import STEPS, needs_spark, operator_of, reads_end
 from presage.plan.nodes import Node, Scan
 from presage.plan.query import BoundQuery
 from presage.storage import FileSet, Log
@@ -29,7 +30,6 @@ from presage.workspace import Workspace
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from presage.execution.spark.batch import BatchContext
     from presage.execution.spark.bounded import SparkRun
     from presage.execution.spark.contexts import Contexts
 
@@ -38,6 +38,17 @@ def check_chunk(rows: int | None) -> None:
     """Validate `rows_per_chunk`."""
     if rows is not None and rows < 1:
         raise error("BAD_VALUE", what="rows_per_chunk", found=rows, expected="at least 1")
+
+
+@contextmanager
+def _needed_for(why: str) -> Iterator[None]:
+    """Where Java is missing, the error says why a query of this size needs it."""
+    try:
+        yield
+    except PresageError as problem:
+        if problem.code != "NO_JAVA":
+            raise
+        raise type(problem)(problem.code, f"{problem.message}; the query needs Spark: {why}", problem.fix) from None
 
 
 @dataclass(frozen=True)
@@ -80,8 +91,9 @@ class BoundedQueries:
         def table() -> pa.Table:
             if not placed().local:
                 self._refuse_spark(placed().why)
-                return on_spark().rows()
-            histories = lambda node: self._opened(node, lambda nodes: self._contexts.of(files, relations), False)  # noqa: E731
+                with _needed_for(placed().why):
+                    return on_spark().rows()
+            histories = partial(self._opened, files=files, relations=relations)
             given = bound.upper, reads_end(plan), timed, self.check_open
             return LocalRun(plan, files, relations, STEPS, histories, *given).rows()
 
@@ -114,12 +126,22 @@ class BoundedQueries:
         drawn = statement.format == "svg"
         return self.workspace.look(statement) if drawn else self.answer(statement.statement, source).explain()
 
-    def history(self, node: Node) -> Any:
+    def history(self, node: Any) -> Any:
         """The history that a node of a deployed statement reads, as it is now."""
-        return self._opened(node, self._context_of, True)
+        scans = [scan for each in node.histories for scan in each.walk() if isinstance(scan, Scan)]
+        files = {scan.extent: self._snapshot(scan, self.log.position) for scan in scans}
+        return self._opened(node, files, self.tables(), deployed=True)
 
-    def _opened(self, node: Node, context_of: Callable[[Iterable[Node]], BatchContext], deployed: bool) -> Any:
-        return self._contexts.operators.histories[type(node)](node, context_of, deployed)
+    def _opened(self, node: Node, files: Files, relations: Mapping[str, pa.Table], deployed: bool = False) -> Any:
+        histories = partial(self._opened, files=files, relations=relations, deployed=deployed)
+        local = derived_run(node, files, relations, STEPS, histories, self.check_open)
+
+        def on_spark(why: str) -> Any:
+            self._refuse_spark(why)
+            return self._contexts.operators.histories[type(node)](node, self._contexts.of(files, relations))
+
+        access = HistoryAccess(local, on_spark, self.rows_per_chunk, deployed, bounded=self.placement != "local")
+        return operator_of(node).history[type(node)](node, access)
 
     @cached_property
     def _contexts(self) -> Contexts:
@@ -128,11 +150,6 @@ class BoundedQueries:
         from presage.operators.running import all_operators
 
         return Contexts(self.session, spark_operators(all_operators()), self.rows_in_memory, self.rows_per_chunk)
-
-    def _context_of(self, nodes: Iterable[Node]) -> BatchContext:
-        scans = [scan for node in nodes for scan in node.walk() if isinstance(scan, Scan)]
-        files = {scan.extent: self._snapshot(scan, self.log.position) for scan in scans}
-        return self._contexts.of(files, self.tables())
 
     def _refuse_spark(self, why: str) -> None:
         if self.placement == "local":

@@ -105,6 +105,14 @@ class QueryHint(QueryWarning):
     fault = "hint"
 
 
+class PresageWarning(RuntimeWarning):
+    """A warning that is about no text, for Python's `warnings`."""
+
+    def __init__(self, told: QueryWarning) -> None:
+        super().__init__(f"{told.code}: {told.message}; {told.fix}")
+        self.told = told
+
+
 class QuerySyntaxError(PresageError):
     """The text is not in the language."""
 
@@ -220,7 +228,10 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "use a store with conditional writes (If-None-Match), or a home in a folder",
         ),
         "HOME_CORRUPT": Text("{what} in the home '{path}' is damaged: {why}", "{fix}"),
-        "NO_JAVA": Text("Java 17 or later was not found{detail}", "{fix}"),
+        "NO_TEMPORARY_FOLDER": Text(
+            "no folder for temporary files can be written to: {tried}", "set TMPDIR to a folder that you can write to"
+        ),
+        "NO_JAVA": Text("Spark needs Java 17 or later, which was not found{detail}", "{fix}"),
         "SPARK_NOT_STARTED": Text("Spark could not be started: {why}", "run with --debug to see all messages of Spark"),
         "NO_CONNECTOR": Text("{owner} needs Spark's connector to Kafka, which {where} does not have", "{fix}"),
         "JOB_FAILED": Text("Spark could not finish the job: {what}", "run with --debug to see where"),
@@ -363,6 +374,10 @@ WARNINGS: dict[str, tuple[str, str]] = {
     "EVENTS_BEFORE_NOW": (
         "statement '{name}' starts now and does not read events that arrived earlier: {counts}",
         "write WITHIN [, ) after FROM to begin with the first event, or WITHIN [now, ) if that is what you mean",
+    ),
+    "KERNELS_NOT_KEPT": (
+        "compiled kernels cannot be kept, so each start compiles them again: {why}",
+        "set NUMBA_CACHE_DIR to a folder that you, and not everybody, can write to",
     ),
 }
 

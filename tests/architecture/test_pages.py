@@ -52,6 +52,13 @@ def test_the_targets_of_make_that_pages_name_exist() -> None:
     assert named - targets == set()
 
 
+def test_the_pictures_of_the_console_are_made_by_a_test() -> None:
+    made = (ROOT / "tests" / "browser" / "test_documented_pictures.py").read_text()
+    assert {path.stem for path in (ROOT / "docs" / "images").glob("console-*.png")} == set(
+        re.findall(r'keep_picture\(page, "([\w-]+)"\)', made)
+    )
+
+
 @pytest.mark.parametrize("script", ["functions_page.py", "performance_plots.py"])
 def test_files_made_by_a_script_are_up_to_date(script: str) -> None:
     done = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from presage.operators.knowledge import sparql_syntax as s
+from presage.operators.knowledge.namespaces import LANG_STRING, XSD
 from presage.operators.knowledge.sparql_expressions import BUILT_INS
 
 names = st.sampled_from(["x", "y", "z", "é", "_1", "x1"])
@@ -14,13 +15,13 @@ iris = st.builds(
 )
 blanks = st.builds(s.Blank, st.sampled_from(["a", "b0", "c.d-e", "1"]))
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(["'\"", "\\u0041", "a\nb\r\t"])
-typed = st.builds(s.Literal, texts, st.sampled_from([s.XSD + "string", s.XSD + "date", "http://x/type"]))
-tagged = st.builds(s.Literal, texts, st.just(s.LANG_STRING), st.sampled_from(["en", "de-at", "zh-hans-cn"]))
+typed = st.builds(s.Literal, texts, st.sampled_from([XSD + "string", XSD + "date", "http://x/type"]))
+tagged = st.builds(s.Literal, texts, st.just(LANG_STRING), st.sampled_from(["en", "de-at", "zh-hans-cn"]))
 numbers = st.one_of(
-    st.builds(s.Literal, st.sampled_from(["0", "-1", "+1", "007", "-", "1.0", ""]), st.just(s.XSD + "integer")),
-    st.builds(s.Literal, st.sampled_from(["1.5", "-.5", "+.5", "1.", "1"]), st.just(s.XSD + "decimal")),
-    st.builds(s.Literal, st.sampled_from(["1e3", "1.E-3", "-.5e+1", "+1e0", "INF"]), st.just(s.XSD + "double")),
-    st.builds(s.Literal, st.sampled_from(["true", "false", "1"]), st.just(s.XSD + "boolean")),
+    st.builds(s.Literal, st.sampled_from(["0", "-1", "+1", "007", "-", "1.0", ""]), st.just(XSD + "integer")),
+    st.builds(s.Literal, st.sampled_from(["1.5", "-.5", "+.5", "1.", "1"]), st.just(XSD + "decimal")),
+    st.builds(s.Literal, st.sampled_from(["1e3", "1.E-3", "-.5e+1", "+1e0", "INF"]), st.just(XSD + "double")),
+    st.builds(s.Literal, st.sampled_from(["true", "false", "1"]), st.just(XSD + "boolean")),
 )
 literals = typed | tagged | numbers
 terms = variables | iris | literals | blanks
@@ -52,7 +53,7 @@ triples = st.builds(s.Triple, terms, variables | paths, terms)
 def calls(draw: st.DrawFn, inner: st.SearchStrategy) -> s.Call:
     if draw(st.booleans()):
         cast = draw(st.sampled_from(["string", "integer", "double", "dateTime", "gYear"]))
-        return s.Call(s.Iri(s.XSD + cast), (draw(inner),))
+        return s.Call(s.Iri(XSD + cast), (draw(inner),))
     name = draw(st.sampled_from(sorted(BUILT_INS)))
     low, high = BUILT_INS[name]
     return s.Call(name, draw(tuples(variables if name == "BOUND" else inner, low, 3 if high is None else high)))

@@ -120,7 +120,7 @@ def test_contexts_use_the_final_answer_over_the_history_of_each_event(
     # No select reads the past events.
     others = tuple(node.histories[-1] if n == similar.past else h for n, h in enumerate(node.histories))
     known = histories(replace(node, histories=others), world)
-    asking = Counting(Answering(known, columns, world.exact_arrivals))
+    asking = Counting(Answering(known, columns, world.exact_arrivals, node))
     contexts = [wanted_terms(similar, event, asking.answering) for event in rows_of(table)]
 
     moments = Moments(table, asking.ask, Evaluator({}))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from presage.lang import syntax as s
 from presage.live.job import Job
-from presage.operators.recall import spark_history as recall_spark
+from presage.operators.recall import archive_history
 from presage.plan.nodes import TIME
 from property.query_texts import START, worlds
 from property.test_live_laws import ACTIONS, SECOND, SMALL, Life, moment
@@ -98,7 +98,7 @@ def test_rows_are_a_prefix_of_those_of_the_reference_whatever_happens(
     coming = [(name, row) for name, rows in world.streams.items() for row in rows]
     coming.sort(key=lambda e: e[1][TIME] + dice.randint(0, 3) * SECOND)
     with ExitStack() as stack:
-        for module, name, value in (*SMALL, (recall_spark, "CHUNK_ROWS", 2)):
+        for module, name, value in (*SMALL, (archive_history, "CHUNK_ROWS", 2)):
             stack.enter_context(patch.object(module, name, value))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         life = Recalled(Path(folder) / "home", coming, texts, dice, shards)
@@ -120,7 +120,7 @@ def test_a_statement_that_ends_before_its_answers_ends_where_its_rows_do(tmp_pat
     life = _recalled(tmp_path, DEEP.replace("Told", "Past"), "SELECT k, c, m FROM Deep")
     _load(life, "Door", 1, 2, 6)
     _load(life, "Tick", 0, 1, 3, 6)
-    with patch.object(recall_spark, "CHUNK_ROWS", chunk):
+    with patch.object(archive_history, "CHUNK_ROWS", chunk):
         _end(life, ends)  # it takes in events in one more batch, and has yet to catch up
     _load(life, "Tick", 8)
     life.drain()
@@ -138,7 +138,7 @@ def test_an_event_that_came_late_within_the_time_of_the_rows_is_open_when_its_st
     life.drain()
     assert len(life.home.rows("into Told")) == 1, "time is known up to the first of them"
     _load(life, "Tick", 4)
-    with patch.object(recall_spark, "CHUNK_ROWS", 1), patch.object(Job, "finish"):
+    with patch.object(archive_history, "CHUNK_ROWS", 1), patch.object(Job, "finish"):
         life.advance()
         assert life.home.deployments["into Told"].status.recalls_ready == 1
         _end(life, ends)
@@ -161,7 +161,7 @@ def test_sums_do_not_depend_in_the_last_bit_on_how_batches_and_history_were_cut(
         for start in range(0, len(rows), batch):
             life.home.load("Temp", rows[start : start + batch])
         _load(life, "Tick", 5, 60)
-        with patch.object(recall_spark, "CHUNK_ROWS", chunk):
+        with patch.object(archive_history, "CHUNK_ROWS", chunk):
             life.drain()
         ((row),) = life.home.rows("means")
         found.append((row["a"], row["s"], row["d"]))

@@ -161,7 +161,7 @@ def table_of(source: Node, rows: list[Row]) -> pa.Table:
 def archive_of(recall: Recall, world: World, position: int) -> Archive:
     histories = {number: rows_of(source, world, position) for number, source in enumerate(recall.histories)}
     columns = {number: [c.name for c in source.columns] for number, source in enumerate(recall.histories)}
-    answering = Answering(histories, columns, True)
+    answering = Answering(histories, columns, True, recall)
     times = [row[WHEN] for rows in histories.values() for row in rows]
     borders = [EVER, *sorted({c for c in world.cuts if c > min(times)}, reverse=True), min(times)] if times else []
     units = [Chunk(low, high) for high, low in pairwise(borders)] or [Chunk(-EVER, EVER)]

@@ -1,4 +1,4 @@
-"""A store in memory that fails where it is told to: before an act took effect, or after it, as if the reply were lost."""
+"""A store in memory that fails where it is told to: before an act took effect, or after it, as if a reply were lost."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ class FaultyStore(Store):
         return self.files[path][start : None if length is None else start + length]
 
     def names(self, folder: PurePath) -> list[str]:
-        below = [path.relative_to(folder).parts[0] for path in self.files if path.is_relative_to(folder)]
-        return sorted(set(below))
+        return sorted({path.relative_to(folder).parts[0] for path in self.files if folder in path.parents})
 
     def size(self, path: PurePath) -> int:
         return len(self.read(path))
@@ -62,7 +61,7 @@ class FaultyStore(Store):
         self._change(lambda: self.files.pop(path, None) and None)
 
     def delete_folder(self, folder: PurePath) -> None:
-        for path in [path for path in self.files if path.is_relative_to(folder)]:
+        for path in [path for path in self.files if folder in path.parents]:
             self.delete(path)
 
     @contextmanager

@@ -11,7 +11,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from presage.model.types import LONG
-from presage.operators.recall.nodes import Recall, Recalled, Select, Source, Subquery
+from presage.operators.recall.nodes import Order, Recall, Recalled, Select, Source, Subquery, Windowed
 from presage.plan.expr import AggregateCall, Expr
 from presage.plan.nodes import Named
 from reference.aggregates_in_parts import of_values
@@ -79,6 +79,7 @@ def answers(select: Select, event: Row, past: Past) -> list[Row]:
             for row in groups_of(select, found, event, past)
             if select.having is None or evaluate(select.having, row) is True
         ]
+    found = with_windows(select, found)
     made = [(row, {o.name: evaluate(o.expr, row) for o in (*select.outputs, *select.sort)}) for row in found]
     if select.distinct:
         made = _without_repetitions(select, made)
@@ -132,6 +133,77 @@ def answer(asked: Subquery, row: Row, event: Row, past: Past) -> Any:
     return None if wanted is None or None in values else False
 
 
+def with_windows(select: Select, rows: list[Row]) -> list[Row]:
+    """The rows of one event, with the values of window functions."""
+    for window in select.windows:
+        values = [_windowed(window, row, _partition(window, row, rows)) for row in rows]
+        rows = [row | {window.name: value} for row, value in zip(rows, values, strict=True)]
+    return rows
+
+
+def _partition(window: Windowed, row: Row, rows: list[Row]) -> list[Row]:
+    """The rows of the partition of a row, in order."""
+
+    def keys(one: Row) -> list[Any]:
+        return [_key(evaluate(part, one)) for part in window.partition]
+
+    def compared(a: Row, b: Row) -> int:
+        return _in_order(window, a, b) or (-1 if _place(a) < _place(b) else int(_place(a) > _place(b)))
+
+    return sorted((one for one in rows if keys(one) == keys(row)), key=cmp_to_key(compared))
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return tuple((value is not None, value or 0) for value in (row[WHEN], row[ARRIVED]))
+
+
+def _in_order(window: Windowed, a: Row, b: Row) -> int:
+    """Less than 0 if a comes before b, 0 if they are equal."""
+    for term, how in zip(window.sort, window.order, strict=True):
+        found = _by_term(evaluate(term.expr, a), evaluate(term.expr, b), how)
+        if found:
+            return found
+    return 0
+
+
+def _by_term(x: Any, y: Any, how: Order) -> int:
+    if (x is None) != (y is None):
+        return (-1 if x is None else 1) * (1 if how.nulls_first else -1)
+    if x is None or order(x) == order(y):
+        return 0
+    return (-1 if order(x) < order(y) else 1) * (-1 if how.descending else 1)
+
+
+def _windowed(window: Windowed, row: Row, partition: list[Row]) -> Any:
+    place = next(i for i, one in enumerate(partition) if one is row)
+    before = [one for one in partition if _in_order(window, one, row) < 0]
+    upto = [one for one in partition if _in_order(window, one, row) <= 0]
+    first = window.args[0] if window.args else None
+    size = len(partition)
+    match window.function:
+        case "row_number":
+            return place + 1
+        case "rank":
+            return len(before) + 1
+        case "dense_rank":
+            return len({tuple(_key(evaluate(t.expr, one)) for t in window.sort) for one in before}) + 1
+        case "percent_rank":
+            return len(before) / (size - 1) if size > 1 else 0.0
+        case "cume_dist":
+            return len(upto) / size
+        case "ntile":
+            parts = evaluate(first, row)
+            sizes = [size // parts + (i < size % parts) for i in range(parts)]
+            return next(i + 1 for i in range(parts) if place < sum(sizes[: i + 1]))
+        case "lag" | "lead":
+            count = evaluate(window.args[1], row) if len(window.args) > 1 else 1
+            at = place + (count if window.function == "lead" else -count)
+            if 0 <= at < size:
+                return evaluate(first, partition[at])
+            return evaluate(window.args[2], row) if len(window.args) > 2 else None
+    return aggregate(first, upto)
+
+
 def groups_of(select: Select, rows: list[Row], event: Row, past: Past) -> list[Row]:
     """A row for each group: what it is grouped by, its aggregates, and selects that are asked beside them."""
     groups: dict[tuple[Any, ...], list[Row]] = {} if select.groups else {(): []}
@@ -158,8 +230,11 @@ def aggregate(call: Expr, rows: list[Row]) -> Any:
     assert isinstance(call, AggregateCall)
     if call.arg is None:
         return len(rows)
+    if call.function == "window":
+        placed = sorted(rows, key=lambda row: (_place(row), _least_first(evaluate(call.arg, row))))
+        return [evaluate(call.arg, row) for row in placed] if rows else None
     if call.function in ("first", "last"):
-        placed = sorted(rows, key=lambda row: (row[WHEN], row[ARRIVED]))
+        placed = sorted(rows, key=_place)
         return evaluate(call.arg, placed[0 if call.function == "first" else -1]) if rows else None
     values = [v for row in rows if (v := evaluate(call.arg, row)) is not None]
     if call.distinct:
@@ -175,12 +250,17 @@ def _of_values(function: str, values: list[Any]) -> Any:
         return ranked[0 if function == "min" else -1]
     if function == "median":
         half = len(ranked) // 2
-        return float(ranked[half]) if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2
+        low = float(ranked[half - 1])
+        return float(ranked[half]) if len(ranked) % 2 else low + 0.5 * (ranked[half] - low)
     return of_values(function, values)
 
 
 def _key(value: Any) -> Any:
     return value if value is None else order(value)
+
+
+def _least_first(value: Any) -> tuple[Any, ...]:
+    return (value is not None, order(value) if value is not None else 0)
 
 
 def _without_repetitions(select: Select, made: list[tuple[Row, Row]]) -> list[tuple[Row, Row]]:
@@ -191,11 +271,9 @@ def _without_repetitions(select: Select, made: list[tuple[Row, Row]]) -> list[tu
 def _compared(select: Select, a: tuple[Row, Row], b: tuple[Row, Row]) -> int:
     """ORDER BY; then by time and arrival, or by what is grouped by; then by what is shown."""
     for term in select.order:
-        x, y = a[1][term.column], b[1][term.column]
-        if (x is None) != (y is None):
-            return (-1 if x is None else 1) * (1 if term.nulls_first else -1)
-        if x is not None and order(x) != order(y):
-            return (-1 if order(x) < order(y) else 1) * (-1 if term.descending else 1)
+        found = _by_term(a[1][term.column], b[1][term.column], term)
+        if found:
+            return found
     ties = [g.name for g in select.groups] if select.grouped else [WHEN, ARRIVED]
     pairs = [] if select.distinct else [(a[0][name], b[0][name]) for name in ties]
     pairs += [(a[1][o.name], b[1][o.name]) for o in select.outputs]

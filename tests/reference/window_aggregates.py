@@ -90,9 +90,7 @@ def apply(aggregate: Aggregate, events: list[Event]) -> Any:
     if aggregate.function == "max":
         return max(values, key=rank)
     if aggregate.function == "median":
-        ordered = sorted((float(v) for v in values), key=rank)
-        low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-        return low if low == high else (low + high) / 2
+        return percentile([float(v) for v in values], 0.5)
     if aggregate.function == "percentile":
         return percentile([float(v) for v in values], aggregate.constants[0])
     if aggregate.function == "stddev":
@@ -106,7 +104,7 @@ def percentile(values: list[float], share: float) -> float:
     ordered = sorted(values, key=rank)
     place = (len(ordered) - 1) * share
     low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return low if low == high else (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+    return low if low == high or place % 1 == 0 else low + (place - math.floor(place)) * (high - low)
 
 
 def correlation(pairs: list[tuple[float, float]]) -> float | None:

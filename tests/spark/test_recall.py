@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from presage import Engine, PresageError
-from presage.operators.recall import spark_history as driver
+from presage.execution import placement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,11 +80,19 @@ def arrived() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-@pytest.fixture(scope="module")
-def engine(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+PLACES = {"in this process": 1_000, "on Spark": -1}
+
+
+@pytest.fixture(scope="module", params=PLACES.values(), ids=PLACES)
+def engine(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("recall")
-    with pytest.MonkeyPatch.context() as patch, Engine(spark, folder / "home", roots=[folder]) as made:
-        patch.setattr(driver, "SparkHistory", partial(driver.SparkHistory, chunk_rows=12))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Engine(spark, folder / "home", roots=[folder], rows_per_chunk=12) as made,
+    ):
+        patch.setattr(placement, "MOST_ROWS", request.param)
         made.execute(DECLARED)
         for stream, rows in LOADS:
             made.load(stream, rows)

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from presage import Engine, PresageError
+from presage.execution import placement
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -112,9 +113,11 @@ def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def test_streams_that_are_filled_with_recall_have_the_rows_of_bounded_queries(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stream of a deployed statement, and one that is only declared; across two lives of the engine."""
+    """The stream of a deployed statement, and one that is only declared; across two lives of the engine. Statements
+    read history in this process, queries on Spark."""
+    monkeypatch.setattr(placement, "MOST_ROWS", 1_000)
     with Engine(spark, rows_per_chunk=20, home=tmp_path) as engine:
         engine.execute(STREAMS)
         engine.execute(FILL.replace("Means", "Declared"))
@@ -132,6 +135,7 @@ def test_streams_that_are_filled_with_recall_have_the_rows_of_bounded_queries(
             deployed.drain(timeout=240)
         made = {name: shown(list(d.results())) for name, d in engine.deployments.items()}
         assert not list(engine.query("SHOW RECALLS"))
+        monkeypatch.setattr(placement, "MOST_ROWS", -1)
         for name, text in READERS.items():
             for stream, of in (("Means", name), ("Declared", f"{name} of declared")):
                 select = text.format(stream).partition(" SELECT ")

@@ -1,4 +1,4 @@
-"""Small spans of history are asked in this process, large ones of Spark: the same rows either way."""
+"""Small history is read in this process, large history by Spark: the same rows either way."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from presage import Engine
-from presage.operators.recall import local_execution as here
-from presage.operators.recall import spark_history as recall_spark
+from presage.execution import placement
 from reference.aggregates_in_parts import of_values
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
 CREATE STREAM Traffic (sid STRING, port INT, bytes LONG, bw DOUBLE, at TIMESTAMP) EVENT TIME at;
+CREATE RELATION Server (sid STRING, name STRING) VALUES ('s0', 'zero'), ('s1', 'one'), ('s1', 'uno'), (NULL, 'none');
 CREATE STREAM Alert (sid STRING, port INT, bw DOUBLE, at TIMESTAMP) EVENT TIME at;
 """
 SELECTS = [
@@ -29,6 +29,27 @@ SELECTS = [
     "SELECT h.bw * 2 AS twice, h.sid || '!' AS s FROM Traffic h WHERE h.port = e.port AND h.bw > 3 ORDER BY twice DESC",
     "SELECT h.port AS p, sum(h.bw) AS b FROM Traffic h WHERE e.sid = h.sid GROUP BY h.port HAVING count(*) > 1",
     "SELECT DISTINCT h.sid AS s FROM Traffic h WHERE h.bytes > 100",
+    "SELECT count(DISTINCT h.sid) AS n, count(DISTINCT h.bw) AS m, avg(DISTINCT h.port) AS a, median(h.bw) AS d, "
+    "percentile(h.bytes, 0.9) AS p, corr(h.bw, h.bytes) AS c, sum(h.bw) AS s, stddev(h.bw) AS t, avg(h.bytes) AS b "
+    "FROM Traffic h WHERE h.bytes < 1000",
+    "SELECT h.sid AS s, window(h.port) AS w, stddev(h.bytes) AS d, sum(h.bw / 3) AS b, avg(h.bytes) AS a, "
+    "min(h.sid) AS lo, first(h.bw) AS f FROM Traffic h GROUP BY h.sid ORDER BY a DESC NULLS LAST",
+    "SELECT h.port AS p, x.name AS n, count(k.bw) AS c, sum(h.bytes % 999) AS b, max(k.bw) AS m FROM Traffic h "
+    "LEFT JOIN Traffic k ON k.sid = h.sid AND k.bw < h.bw LEFT JOIN Server x ON x.sid = h.sid "
+    "WHERE h.sid = e.sid OR e.port = 1 GROUP BY h.port, x.name ORDER BY n NULLS LAST, c DESC LIMIT 3",
+    "SELECT x.name AS n, last(h.bw) AS l, first(h.bytes) AS f, count(*) AS c FROM Server x "
+    "LEFT JOIN Traffic h ON h.sid = x.sid AND h.port = e.port GROUP BY x.name",
+    "SELECT x.name AS n, h.bw FROM Server x LEFT JOIN Traffic h ON h.sid = x.sid AND h.bw > e.bw ORDER BY n, h.bw",
+    "SELECT h.bw, h.bw > (SELECT avg(k.bw) AS a FROM Traffic k WHERE k.bw < 9) AS above, "
+    "h.port IN (SELECT k.port FROM Traffic k WHERE k.sid = e.sid) AS inside, "
+    "EXISTS (SELECT x.name FROM Server x WHERE x.sid = e.sid) AS known FROM Traffic h ORDER BY h.at",
+    "SELECT max(s.b) AS b, count(*) AS n, sum(s.k) AS k FROM (SELECT h.sid AS sid, sum(h.bytes) AS b, "
+    "rank_of.k AS k FROM Traffic h JOIN (SELECT DISTINCT i.port, dense_rank() OVER (ORDER BY i.port) AS k "
+    "FROM Traffic i) AS rank_of ON rank_of.port = h.port GROUP BY h.sid, rank_of.k) AS s",
+    "SELECT h.sid AS s, rank() OVER (PARTITION BY h.sid ORDER BY h.bw) AS r, ntile(4) OVER (ORDER BY h.at) AS t, "
+    "lag(h.bw, 2, 0.5) OVER (PARTITION BY h.sid ORDER BY h.at DESC) AS l, cume_dist() OVER (ORDER BY h.bytes) AS c, "
+    "stddev(h.bw) OVER (PARTITION BY h.port ORDER BY h.at) AS d, avg(h.bw / 3) OVER (ORDER BY h.at) AS a, "
+    "max(h.sid) OVER (PARTITION BY h.port) AS m FROM Traffic h WHERE h.bytes < 1000 ORDER BY h.at",
 ]
 
 
@@ -69,9 +90,9 @@ def test_answers_found_here_are_those_of_spark(
     engine: Engine, select: str, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = f"SELECT e.sid, r.* FROM Alert e RECALL {last} ( {select} ) AS r"
-    found = engine.query(asked).to_arrow()
-    monkeypatch.setattr(here, "MOST_ROWS", -1)
     by_spark = engine.query(asked).to_arrow()
+    monkeypatch.setattr(placement, "MOST_ROWS", 1_000)
+    found = engine.query(asked).to_arrow()
     assert repr(found.to_pylist()) == repr(by_spark.to_pylist())
     assert found.num_rows >= 5
 
@@ -82,16 +103,27 @@ CONTEXTS = [
     "SELECT h.sid, count(*) AS n, max(h.bw) AS most FROM Traffic h WINDOW 30 min WHERE h.bw <> e.bw GROUP BY h.sid",
     "SELECT count(*) AS n, count(DISTINCT h.sid) AS m FROM Traffic h WINDOW 10 min",
     "SELECT e.port, e.bw * 2 AS bw WHERE e.port = 1",
+    "SELECT x.name, h.port FROM Traffic h WINDOW 9 min JOIN Server x ON x.sid = h.sid JOIN Traffic k WINDOW 5 min "
+    "ON k.port = h.port WHERE h.sid IN (SELECT a.sid FROM Alert a WINDOW 1 hour)",
 ]
+
+
+def test_events_around_past_ones_found_here_are_those_of_spark(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = """SELECT e.sid, s.* FROM PATTERN [ every e=Alert ] RECALL SIMILAR 2 (
+      CONTEXT SELECT h.sid FROM Traffic h WINDOW 6 min BEFORE 3 min AFTER 30 min ) AS s"""
+    by_spark = engine.query(asked).to_arrow()
+    monkeypatch.setattr(placement, "MOST_ROWS", 1_000)
+    found = engine.query(asked).to_arrow()
+    assert repr(found.to_pylist()) == repr(by_spark.to_pylist())
+    assert any(row["around"] for row in found.to_pylist())
 
 
 @pytest.mark.parametrize("select", CONTEXTS)
 def test_contexts_found_here_are_those_of_spark(engine: Engine, select: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = f"SELECT e.sid, s.* FROM Alert e RECALL SIMILAR 3 ( CONTEXT {select} ) AS s"
-    found = engine.query(asked).to_arrow()
-    monkeypatch.setattr(here, "MOST_ROWS", -1)
-    monkeypatch.setattr(recall_spark, "ask_event", lambda select, asked: None)
     by_spark = engine.query(asked).to_arrow()
+    monkeypatch.setattr(placement, "MOST_ROWS", 1_000)
+    found = engine.query(asked).to_arrow()
     assert repr(found.to_pylist()) == repr(by_spark.to_pylist())
     assert any(row["context"] for row in found.to_pylist())
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from presage import Engine
-from presage.operators.recall import spark_history as recall_spark
+from presage.operators.recall import archive_history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 20)
+    monkeypatch.setattr(archive_history, "CHUNK_ROWS", 20)
     return
 
 

@@ -300,7 +300,7 @@ def test_other_selects_and_the_events_around_are_shown_and_not_compared(engine: 
         (at(20), "Failure", 1),
         (at(30), "Failure", 2),
     ]
-    assert told[1][2] == {"id": 1, "server": "b", "heat": 21.5, "at": "2024-01-01T00:20:00.000000Z"}
+    assert told[1][2] == {"id": 1, "server": "b", "heat": 21.5, "at": "2024-01-01T00:20:00Z"}
 
 
 def test_events_that_came_after_the_event_are_not_around_a_past_one(engine: Engine) -> None:

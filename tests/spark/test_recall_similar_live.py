@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from presage import Engine
+from presage.operators.recall import archive_history
 from presage.operators.recall import history_sample as survey
 from presage.operators.recall import past_events as recall_past
-from presage.operators.recall import spark_history as recall_spark
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STREAMS = """
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 20)
+    monkeypatch.setattr(archive_history, "CHUNK_ROWS", 20)
     monkeypatch.setattr(recall_past, "RECENT_UNITS", 2)
     for figure, value in (("SAMPLE_EVENTS", 5), ("SLICES", 4), ("FEWEST_SLICES", 1)):
         monkeypatch.setattr(survey, figure, value)

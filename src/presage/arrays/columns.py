@@ -156,6 +156,10 @@ class Values:
         return values >> HIGH_BITS, values & LOW_MASK
 
 
+def all_valid(values: Values) -> Bools:
+    return np.ones(len(values.array), np.bool_) if values.valid is None else values.valid
+
+
 def take(array: pa.Array, rows: Ints) -> pa.Array:
     return narrowed(array.take(pa.array(rows)))
 

@@ -12,23 +12,28 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import warnings
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from io import BytesIO
 from typing import Any
 from uuid import uuid4
 
 from numba.core import serialize
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime.nrt import rtsys
 
-from presage.arrays.kernel_folders import BUNDLED, PACKAGE, VARIABLE, UserFolder, folder_name, user_folder
+from presage.arrays.kernel_folders import BUNDLED, PACKAGE, UserFolder, folder_name, reason, user_folder
+from presage.errors import PresageWarning, warning
 
 # Numba has no types for these.
 _dumps: Any = serialize.dumps
 _rebuild: Any = CompileResult._rebuild
+_known: Any = lookup_environment
 
 MAGIC = b"presage kernel 1\n"
 ENDING = ".kernel"
@@ -125,11 +130,33 @@ def _restored(content: bytes, sig: Any, target_context: Any) -> Any:
     if head != MAGIC + sha256(payload).digest():
         return None
     try:
-        stored, reduced = pickle.loads(payload)
+        stored, reduced = _Unpickler(BytesIO(payload)).load()
         # Two types may have one name.
         return _rebuild(target_context, *reduced) if stored == sig else None
     except Exception:  # written by libraries of other versions
         return None
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads a kernel without the modules of Numba that its functions came from, which are half the time of loading it.
+    Only interpreted code looks up names in a module."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    """The constants that compiled code refers to, as Numba restores them."""
+    known = _known(name)
+    if known is None:
+        loaded = sys.modules.get(module)
+        known = Environment({"__name__": module} if loaded is None else vars(loaded))
+        known.consts[:] = constants
+        known.env_name = name
+        Environment._memo[name] = known
+    return known
 
 
 def _write(file: str, content: bytes) -> None:
@@ -141,7 +168,7 @@ def _write(file: str, content: bytes) -> None:
             unfinished.write_bytes(content)
             os.replace(unfinished, folder.path / file)
         except OSError as found:
-            problem = str(found)
+            problem = reason(found, folder.path)
             with suppress(OSError):
                 unfinished.unlink()
     if problem:
@@ -151,8 +178,4 @@ def _write(file: str, content: bytes) -> None:
 @cache
 def _warn(problem: str) -> None:
     """Once for each problem."""
-    warnings.warn(
-        f"compiled kernels are not kept for the next start: {problem}; set {VARIABLE} to a folder of your own",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    warnings.warn(PresageWarning(warning("KERNELS_NOT_KEPT", why=problem)), stacklevel=2)

@@ -46,9 +46,17 @@ def user_folder() -> UserFolder:
             _make_private(base)
         _make_private(folder)
     except OSError as found:
-        problem = str(found)
+        problem = reason(found, folder)
     safe = not problem or (_is_private(folder) and (_is_shared_well(base) if chosen else _is_private(base)))
     return UserFolder(folder, safe, problem)
+
+
+def reason(found: OSError, folder: Path) -> str:
+    """Why a folder cannot be written to, with the path that the system refused."""
+    if found.strerror is None:
+        return str(found)
+    refused = folder if found.filename is None else found.filename
+    return f"{refused} is a file" if isinstance(found, FileExistsError) else f"{refused}: {found.strerror}"
 
 
 @cache

@@ -9,16 +9,19 @@ import sys
 
 __all__ = ["main"]
 
-# Loading makes 150,000 objects and no garbage. With Python's threshold of 700 it is searched 400 times.
-OBJECTS_PER_COLLECTION = 50_000
+# Loading makes up to 450,000 objects and no garbage. With Python's threshold of 700 they are searched 400 times.
+OBJECTS_OF_LOADING, OBJECTS_PER_COLLECTION = 1_000_000, 50_000
 
 
 def main() -> int:
     """Entry point of the console script: 0 fine, 1 an error in query or data, 2 wrong usage, 3 the home
     has a problem, 130 interrupted."""
-    gc.set_threshold(OBJECTS_PER_COLLECTION)
+    gc.set_threshold(OBJECTS_OF_LOADING)
+    gc.callbacks.append(_collect_from_now_on)
     # The collection at exit would free every object of a process that ends: a fifth of a small query's time.
     atexit.register(gc.freeze)
+    # No kernel multiplies matrices, and the threads of NumPy's library for that spin for a while when they start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from presage.cli.failures import INTERRUPTED, end_output
 
     if sys.stdout is None or sys.stderr is None:
@@ -34,17 +37,20 @@ def main() -> int:
     return end_output(code)
 
 
+def _collect_from_now_on(phase: str, _: dict[str, int]) -> None:
+    if phase == "stop":
+        gc.callbacks.remove(_collect_from_now_on)
+        gc.set_threshold(OBJECTS_PER_COLLECTION)
+
+
 def _run(arguments: list[str]) -> int:
     if os.environ.get("PRESAGE_EXTENSIONS"):
         from presage.functions.extension import load_extensions
 
         load_extensions()
-    if len(arguments) == 2 and arguments[0] == "check" and (arguments[1] == "-" or arguments[1][:1] != "-"):
-        # Editors run this at every save, and Typer takes longer to load than the check itself.
-        from presage.cli.checking import check_file
+    from presage.cli.parameters import run_plainly
 
-        check_file(arguments[1])
-    else:
+    if not run_plainly(arguments):
         from presage.cli.app import app
 
         app(prog_name="presage")

@@ -18,6 +18,7 @@ from presage.cli.run import run
 from presage.cli.serve import serve
 from presage.cli.status import status
 from presage.cli.test import try_scenarios
+from presage.cli.typer_commands import for_typer
 
 app = typer.Typer(
     name="presage",
@@ -45,6 +46,6 @@ def presage(
 
 
 for command in (query, run, explain, check, declare, demo, serve, status, metrics):
-    app.command()(command)
-app.command("test")(try_scenarios)
+    app.command()(for_typer(command))
+app.command("test")(for_typer(try_scenarios))
 app.add_typer(log, name="log")

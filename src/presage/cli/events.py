@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
+from presage.cli.parameters import WrongUsageError
 from presage.cli.progress import Progress
 from presage.errors import did_you_mean, error
 from presage.model.paths import local_path
@@ -35,7 +34,7 @@ def parse_event_files(arguments: list[str]) -> list[EventFile]:
     for argument in arguments:
         stream, equals, path = argument.partition("=")
         if not (stream.strip() and equals and path.strip()):
-            raise typer.BadParameter(f"'{argument}' is not of the form STREAM=PATH", param_hint="'--events'")
+            raise WrongUsageError(f"'{argument}' is not of the form STREAM=PATH", "--events")
         files.append(EventFile(stream.strip(), Path(path.strip()).expanduser()))
     return files
 

@@ -6,11 +6,12 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO, cast
 
-from presage.errors import PresageError, QueryWarning, error
+from presage.errors import PresageError, PresageWarning, QueryWarning, error
 from presage.execution.spark.failures import explain_failure, first_line, is_of_spark
 
 FAILED, INTERRUPTED = 1, 130
@@ -22,7 +23,8 @@ _COLOURS = {"error[": "1;31", "warning[": "1;33", "  -->": "36", "  fix:": "32"}
 def reported(as_json: bool = False, debug: bool = False) -> Iterator[None]:
     """Run a command's work: an error is reported and becomes the exit code."""
     try:
-        yield
+        with _told(as_json):
+            yield
     except PresageError as problem:
         report(problem, as_json)
         raise SystemExit(FAILED) from None
@@ -57,6 +59,22 @@ def warn(warnings: Iterable[QueryWarning], as_json: bool = False) -> None:
     for each in warnings:
         text = json.dumps(each.as_dict(), ensure_ascii=False) if as_json else _coloured(each.render(), sys.stderr)
         _write(sys.stderr, text + "\n")
+
+
+@contextmanager
+def _told(as_json: bool) -> Iterator[None]:
+    """Warnings of Presage that Python carries look like the others, without a line of its source."""
+    with warnings.catch_warnings():
+        others: Any = warnings.showwarning
+
+        def show(message: Warning | str, *place: Any) -> None:
+            if isinstance(message, PresageWarning):
+                warn([message.told], as_json)
+            else:
+                others(message, *place)
+
+        warnings.showwarning = cast("Any", show)
+        yield
 
 
 def discard_output() -> None:

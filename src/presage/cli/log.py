@@ -10,12 +10,14 @@ from presage.cli.log_export import export
 from presage.cli.log_inspect import inspect
 from presage.cli.log_verify import verify
 from presage.cli.options import HomeFolder
+from presage.cli.typer_commands import for_typer
 from presage.model.paths import home_path
 
 log = typer.Typer(no_args_is_help=True, help="Inspect, compact, verify or export the log of a home.")
 
 
 @log.callback()
+@for_typer
 def home_of(context: typer.Context, home: HomeFolder) -> None:
     """Inspect, compact, verify or export the log of a home."""
     with reported():
@@ -23,4 +25,4 @@ def home_of(context: typer.Context, home: HomeFolder) -> None:
 
 
 for command in (inspect, compact, verify, export):
-    log.command()(command)
+    log.command()(for_typer(command))

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands share, as types for Typer."""
+"""The arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from presage.cli.parameters import Argument, Option
 
 
 class Format(StrEnum):
@@ -31,37 +31,30 @@ class LookFormat(StrEnum):
     json = "json"
 
 
-HomeFolder = Annotated[Path, typer.Argument(metavar="HOME", help="The home folder of an engine, running or not.")]
-OutputLook = Annotated[LookFormat, typer.Option("--format", "-f", help="json is one object per line.")]
-File = Annotated[str, typer.Argument(metavar="FILE.epl", help="The file with the statements; - reads them from stdin.")]
+HomeFolder = Annotated[Path, Argument(metavar="HOME", help="The home folder of an engine, running or not.")]
+OutputLook = Annotated[LookFormat, Option(("--format", "-f"), help="json is one object per line.")]
+File = Annotated[str, Argument(metavar="FILE.epl", help="The file with the statements; - reads them from stdin.")]
 Events = Annotated[
     list[str],
-    typer.Option(
-        "--events",
-        "-e",
+    Option(
+        ("--events", "-e"),
         metavar="STREAM=PATH",
         help="Load a CSV, JSON, JSON-lines or Parquet file, or a folder of them, into a stream. May be repeated.",
     ),
 ]
-OutputFormat = Annotated[
-    Format, typer.Option("--format", "-f", help="How rows are printed; json is one object per line.")
-]
+OutputFormat = Annotated[Format, Option(("--format", "-f"), help="How rows are printed; json is one object per line.")]
 OutputPlan = Annotated[
     PlanFormat,
-    typer.Option("--format", "-f", help="svg draws the automata of MATCH_RECOGNIZE and the terms of PATTERN."),
+    Option(("--format", "-f"), help="svg draws the automata of MATCH_RECOGNIZE and the terms of PATTERN."),
 ]
-Rows = Annotated[int, typer.Option("--rows", min=0, metavar="N", help="The maximum number of rows in a table; 0: all.")]
+Rows = Annotated[int, Option(("--rows",), least=0, metavar="N", help="The maximum number of rows in a table; 0: all.")]
 Home = Annotated[
     Path | None,
-    typer.Option(
-        "--home", metavar="DIR", help="The folder that keeps streams and events. Without it, nothing is kept."
-    ),
+    Option(("--home",), metavar="DIR", help="The folder that keeps streams and events. Without it, nothing is kept."),
 ]
 Seconds = Annotated[
     float | None,
-    typer.Option(
-        "--for", min=0, metavar="SECONDS", help="How long to follow queries over streams that a source fills."
-    ),
+    Option(("--for",), least=0, metavar="SECONDS", help="How long to follow queries over streams that a source fills."),
 ]
 
 
@@ -72,26 +65,24 @@ class LogFormat(StrEnum):
     text = "text"
 
 
-Logs = Annotated[
-    LogFormat | None, typer.Option("--log", help="Write log records to stderr; json is one object per line.")
-]
+Logs = Annotated[LogFormat | None, Option(("--log",), help="Write log records to stderr; json is one object per line.")]
 AllowEnv = Annotated[
     list[str],
-    typer.Option(
-        "--allow-env",
+    Option(
+        ("--allow-env",),
         metavar="NAME",
         help="An environment variable that options may refer to as env:NAME. May be repeated.",
     ),
 ]
 AllowHost = Annotated[
     list[str],
-    typer.Option(
-        "--allow-host",
+    Option(
+        ("--allow-host",),
         metavar="HOST",
         help="A host that sources and sinks may connect to; all but this machine by default. May be repeated.",
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")]
+Debug = Annotated[bool, Option(("--debug",), help="Show the traceback of an unexpected error.")]
 
 ROWS = 200
 

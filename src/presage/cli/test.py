@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from presage.cli.failures import FAILED, report, reported
 from presage.cli.options import Debug, Format, OutputFormat
+from presage.cli.parameters import Argument
 
-Files = Annotated[list[str], typer.Argument(metavar="SCENARIO.epl…", help="Files with scenarios.")]
+Files = Annotated[list[str], Argument(metavar="SCENARIO.epl…", help="Files with scenarios.")]
 
 
 def try_scenarios(files: Files, format: OutputFormat = Format.table, debug: Debug = False) -> None:

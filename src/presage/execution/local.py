@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator
 from presage.execution.stage import Operator, Stage
-from presage.execution.steps import OperatorStates, Rows, StepContext, run_root
+from presage.execution.steps import OperatorStates, Rows, StepContext, run, run_root
 from presage.plan.nodes import SEQ, TIME, Extent, Node, Scan, apart
 from presage.storage import FileSet
 from presage.storage.event_reader import read_events
@@ -53,8 +53,16 @@ class LocalRun:
 
     def rows(self) -> pa.Table:
         """TIME, SEQ, order and columns of the plan's rows, not sorted."""
-        self.check()
         plan = apart(self.plan)
+        return run_root(plan, self._context(plan)).table
+
+    def derived_rows(self) -> pa.Table:
+        """As `rows`, of a plan that is a part of another: a stamp at its root is that of a derived stream."""
+        plan = apart(self.plan)
+        return run(plan, self._context(plan)).table
+
+    def _context(self, plan: Node) -> StepContext:
+        self.check()
         watermark, inner = final_watermarks(self.files, self.upper, self.timed, self._last_event)
         wanted: dict[Extent, dict[str, None]] = {}
         for scan in (node for node in plan.walk() if isinstance(node, Scan)):
@@ -67,7 +75,7 @@ class LocalRun:
                 events[extent] = read_events(self.files[extent], list(wanted[extent])).combine_chunks()
             return _scanned(scan, events[extent])
 
-        context = StepContext(
+        return StepContext(
             read=read,
             evaluator=Evaluator(self.relations),
             relations=self.relations,
@@ -81,13 +89,38 @@ class LocalRun:
             histories=self.histories,
             threads=os.cpu_count() or 1,
         )
-        return run_root(plan, context).table
 
     def _last_event(self, files: FileSet) -> int | None:
         if files.exact or files.max_time is None or not self.exact:
             return files.max_time
         times = read_events(files, ())[TIME].to_numpy()
         return int(times.max()) if len(times) else None
+
+
+@dataclass(frozen=True)
+class HistoryAccess:
+    """How a node reads history. `local` runs plans over its files in this process; `on_spark` opens what reads it there
+    (see `SparkOperators.histories`), and is told why. `rows_per_chunk`: how many rows are read at once; None: the node
+    decides. `deployed`: other events wait while it reads. `bounded`: more rows than `placement.MOST_ROWS` are read on
+    Spark."""
+
+    local: LocalRun
+    on_spark: Callable[[str], Any]
+    rows_per_chunk: int | None = None
+    deployed: bool = False
+    bounded: bool = True
+
+
+def derived_run(
+    plan: Node,
+    files: Files,
+    relations: Mapping[str, pa.Table],
+    operators: Mapping[type[Node], Callable[..., Rows]],
+    histories: Callable[[Node], Any],
+    check: Callable[[], None] = lambda: None,
+) -> LocalRun:
+    """A run over all of the files, up to the last event in any."""
+    return LocalRun(plan, files, relations, operators, histories, None, False, files.keys(), check)
 
 
 def _scanned(scan: Scan, events: pa.Table) -> pa.Table:

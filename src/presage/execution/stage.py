@@ -192,8 +192,9 @@ class Operator:
 
     `stages` compiles a node to its stage, or to another node that yields the same rows. Nodes that are no stages are
     run by `steps`, on tables, and by the `OPERATORS` of the module named `spark`, on DataFrames; that module says why.
-    `needs_spark` says why a bounded plan cannot run in this process, if it cannot.
-    These also say what a plan needs before it runs on Spark, and open history (`execution.spark.batch.SparkOperators`).
+    That module also says what a plan needs before it runs on Spark (`execution.spark.batch.SparkOperators`).
+    `needs_spark` says why a bounded plan cannot run in this process, if it cannot. `history` opens the history that a
+    node reads, with the access of the engine (`execution.local.HistoryAccess`).
     `timers`: whether the watermark alone can make the node yield rows. `reads_end`: whether rows of a bounded query
     depend on its last watermark. `check_deployed` rejects what an unbounded statement (`ends` is None) cannot do,
     `check_stream` what streaming execution cannot do. `open_matches` counts the partial matches in a state, by the name
@@ -214,6 +215,7 @@ class Operator:
     open_matches: Mapping[str, Callable[[State], int]] = field(default_factory=dict)
     counters: Callable[[State], dict[str, int]] = lambda state: {}
     needs_spark: Callable[[Node], str] = lambda plan: ""
+    history: Mapping[type[Node], Callable[[Any, Any], Any]] = field(default_factory=dict)
     deployed: Callable[[Node, bool], Node] = lambda plan, as_events: plan
     explained: Callable[[Node], list[str]] = lambda plan: []
     open_events: Callable[[State], list[OpenEvent]] = lambda state: []

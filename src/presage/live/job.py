@@ -447,7 +447,7 @@ class Job:
         if task.number not in self._compiled:
             program, tables = self.programs[task.number], self._relations()
             relations = {name: tables[name] for name in program.relations}
-            evaluator = Evaluator(relations, self._fallback() if program.native and self._fallback else None)
+            evaluator = Evaluator(relations, self._fallback() if program.catalyst and self._fallback else None)
             entities = {watched.known: tables[watched.known] for watched in program.watched}
             compiled = CompiledStatement(program, evaluator, relations, entities, histories=self._histories)
             self._compiled[task.number] = compiled

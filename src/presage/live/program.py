@@ -58,7 +58,7 @@ class Program:
 
     @property
     def native(self) -> bool:
-        """Whether it needs the Spark session."""
+        """Whether the driver alone can run it: it may need the Spark session, for expressions or for large history."""
         return bool(self.catalyst) or self.reads_history
 
     @cached_property

@@ -56,7 +56,7 @@ class Replay:
         self._program, self._archive = program, log.archive
         self.batches = batches or max(1, -(-position // ROWS_PER_BATCH))
         relations = {name: tables[name] for name in program.relations}
-        evaluator = Evaluator(relations, fallback(relations) if program.native else None)
+        evaluator = Evaluator(relations, fallback(relations) if program.catalyst else None)
         compiled = CompiledStatement(program, evaluator, relations, histories=histories)
         self._states: dict[str, bytes] = {}
         self._runner = Runner(lambda task: compiled, self._read_states)

@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import PurePath
 
 import pyarrow as pa
-from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError, error
 from presage.model.time import wall_clock
@@ -24,7 +23,7 @@ from presage.storage.catalog_log import CatalogLog
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import KEPT, NOT_DONE, corrupt, is_full, storage, storage_error
+from presage.storage.failures import KEPT, NOT_DONE, corrupt, is_full, is_of_storage, storage, storage_error
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
 from presage.storage.journal import FileAdd, Journal, Part, Record, Turn
@@ -107,7 +106,7 @@ class Committer:
                 self._apply_pending()
                 yield Turn(before + 1, uuid.uuid4().hex, wall_clock())
             except Exception as failure:
-                if isinstance(failure, OSError | DeltaError) or is_full(failure):
+                if is_of_storage(failure) or is_full(failure):
                     # A written record is committed, even if it could not be applied yet.
                     then = KEPT if self.state.n > before else NOT_DONE
                     raise storage_error(self._home.path, failure, then) from failure

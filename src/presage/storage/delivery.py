@@ -21,7 +21,7 @@ from presage.storage.archive import state_of
 from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED, SEQ, TIME, TIMESTAMP, events_schema, late_schema
 from presage.storage.committer import Committer
 from presage.storage.data_files import read_data
-from presage.storage.delta import delta_schema
+from presage.storage.delta_schema import to_delta
 from presage.storage.distributions import Distributions
 from presage.storage.home import Home
 from presage.storage.home_state import StreamState, greatest
@@ -106,8 +106,8 @@ def taken_table(stream: str) -> str:
 def delivered_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
     """Schemas of the internal tables of a stream with a source."""
     return {
-        offsets_table(event_type.name): {EVENTS: delta_schema(OFFSETS_SCHEMA)},
-        taken_table(event_type.name): {EVENTS: delta_schema(TAKEN_SCHEMA)},
+        offsets_table(event_type.name): {EVENTS: to_delta(OFFSETS_SCHEMA)},
+        taken_table(event_type.name): {EVENTS: to_delta(TAKEN_SCHEMA)},
     }
 
 

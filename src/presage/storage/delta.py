@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, Protocol
 
 import pyarrow as pa
-from deltalake import DeltaTable, Schema
-from deltalake.exceptions import DeltaError
 
 from presage.errors import PresageError
 from presage.model.time import parse_timestamp
 from presage.storage.columns import SEQ, TIME
-from presage.storage.delta_log import Seal, check_log, checkpoint_of, entry, entry_path, obsolete, seal_checkpoint
+from presage.storage.delta_log import (
+    Seal,
+    check_log,
+    checkpoint_of,
+    creation,
+    entry,
+    entry_path,
+    obsolete,
+    seal_checkpoint,
+)
+from presage.storage.delta_schema import from_delta
 from presage.storage.failures import corrupt, first_line
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
@@ -83,7 +90,8 @@ class DeltaTables:
     """The tables of one home. Not thread-safe: the committer holds its lock around every call.
 
     Log entries are written here and not by delta-rs, whose commits slow down with the number of files. delta-rs reads
-    tables and writes checkpoints.
+    tables and writes checkpoints. It is imported for these two: a small query on a new home needs neither, and would
+    start its threads.
     """
 
     def __init__(self, home: Home) -> None:
@@ -99,11 +107,13 @@ class DeltaTables:
             return
         checksums = {}
         for table, schema in schemas.items():
-            data = _creation(schema)
+            data = creation(schema, CONFIGURATION)
             self._store.put(entry_path(folder / table, 0), data)
             checksums[table] = zlib.crc32(data)
         self._store.put(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
         self._home.forget_folder(stream)
+        for table, schema in schemas.items():
+            self._tables[folder / table] = Table(0, 0, from_delta(schema), {}, 0)
 
     def drop(self, stream: str, n: int) -> None:
         """Remove a stream that was created before record n; a later one stays."""
@@ -187,13 +197,6 @@ class DeltaTables:
             self._checkpoints.start(folder)
 
 
-def _creation(schema: str) -> bytes:
-    """The first entry of the log of a new table."""
-    with tempfile.TemporaryDirectory() as folder:
-        DeltaTable.create(folder, schema=Schema.from_json(schema), configuration=CONFIGURATION)
-        return Path(entry_path(Path(folder), 0)).read_bytes()
-
-
 def generation_of(store: Store, folder: PurePath) -> int:
     """The record that created the stream in a folder; -1 if there is none."""
     mark = _mark(store, folder)
@@ -213,6 +216,8 @@ def _mark(store: Store, folder: PurePath) -> dict[str, Any]:
 
 def read_table(store: Store, folder: PurePath, application: str) -> Table:
     """The state of a table according to its log. `application`: the id of the home, whose transactions count."""
+    from deltalake.exceptions import DeltaError
+
     try:
         check_log(store, folder, _mark(store, folder.parent).get("tables", {}).get(folder.name))
         handle = store.delta_table(folder)
@@ -231,11 +236,6 @@ def read_table(store: Store, folder: PurePath, application: str) -> Table:
 
 def _corrupt(folder: PurePath, what: str, broken: Exception) -> PresageError:
     return corrupt(what, folder, first_line(broken), "restore the folder from a copy of the home")
-
-
-def delta_schema(schema: pa.Schema) -> str:
-    """An Arrow schema as Delta's JSON."""
-    return str(Schema.from_arrow(schema).to_json())
 
 
 def _from_stats(file: FileAdd) -> LiveFile:
@@ -285,6 +285,8 @@ class Checkpoints:
             self._running.pop(folder).join()
 
     def _write(self, folder: PurePath) -> None:
+        from deltalake.exceptions import DeltaError
+
         try:
             handle = self._store.delta_table(folder)
             handle.create_checkpoint()

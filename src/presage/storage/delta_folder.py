@@ -15,18 +15,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from presage.errors import PresageError, error
 from presage.model.paths import Roots
 from presage.storage.data_files import open_data
 from presage.storage.failures import first_line
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 LOG = "_delta_log"
 # The reader features of the Delta protocol that are supported.
@@ -96,6 +98,9 @@ class DeltaFolder:
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """A version, the newest by default."""
+        # Only for tables of others: those of a home are known without it.
+        from deltalake import DeltaTable
+
         self._check_log()
         with self._readable():
             table = DeltaTable(str(self.folder), version=version)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 import time
+import uuid
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -19,6 +20,23 @@ from presage.storage.store import Store
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
 _CHECKPOINT = ".checkpoint.parquet"
 SEAL = "presage"  # our key in commitInfo, whose content is free
+
+
+def creation(schema: str, configuration: Mapping[str, str]) -> bytes:
+    """The first entry of a table. `schema`: Delta's JSON."""
+    now = time.time_ns() // 1_000_000
+    info = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "engineInfo": "presage"}
+    table = {
+        "id": str(uuid.uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema,
+        "partitionColumns": [],
+        "configuration": dict(configuration),
+        "createdTime": now,
+    }
+    protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
+    actions = ({"commitInfo": info}, {"protocol": protocol}, {"metaData": table})
+    return "".join(json.dumps(action) + "\n" for action in actions).encode()
 
 
 def entry(

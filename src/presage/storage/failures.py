@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import errno
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import PurePath
-
-from deltalake.exceptions import DeltaError
+from pathlib import Path, PurePath
 
 from presage.errors import PresageError, error
+
+
+def is_of_storage(failure: BaseException) -> bool:
+    """Whether the file system failed, or delta-rs, which is loaded if it did."""
+    delta = sys.modules.get("deltalake.exceptions")
+    return isinstance(failure, OSError) or (delta is not None and isinstance(failure, delta.DeltaError))
 
 
 def is_full(failure: BaseException) -> bool:
@@ -18,6 +24,8 @@ def is_full(failure: BaseException) -> bool:
         return True
     return f"(os error {errno.ENOSPC})" in str(failure)  # as delta-rs reports it
 
+
+TEMPORARY_PREFIX = "presage-"  # of the folders of temporary homes
 
 NOT_DONE = "and try again; nothing has been written"
 KEPT = "; the request is committed and will be finished: do not send it again"
@@ -32,6 +40,8 @@ def storage_error(home: PurePath | str, failure: Exception, then: str = NOT_DONE
     """The error for a failure to read or write a file of a home. `then`: what happens once there is space."""
     then = then if then.startswith(";") else f" {then}"
     if is_full(failure):
+        if (path := Path(home)).name.startswith(TEMPORARY_PREFIX) and path.parent == Path(tempfile.gettempdir()):
+            then = ", or set TMPDIR to a folder on another disk"
         return error("DISK_FULL", path=home, fix=f"free some space{then}")
     why = first_line(failure)
     if isinstance(failure, OSError) and failure.strerror:
@@ -45,7 +55,9 @@ def storage(home: PurePath | str, then: str = NOT_DONE) -> Iterator[None]:
     """Convert failures of the file system and of delta-rs inside the block to errors with a code."""
     try:
         yield
-    except (OSError, DeltaError) as failure:
+    except Exception as failure:
+        if not is_of_storage(failure):
+            raise
         raise storage_error(home, failure, then) from failure
 
 

@@ -9,11 +9,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import BinaryIO, cast
-
-from deltalake import DeltaTable
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from presage.storage.store import Store
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 # Errors of file systems without hard links.
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -135,6 +136,8 @@ class FileStore(Store):
         return str(path)
 
     def delta_table(self, folder: PurePath) -> DeltaTable:
+        from deltalake import DeltaTable  # its loading takes longer than a small query
+
         return DeltaTable(str(folder))
 
     def exists(self, path: PurePath) -> bool:

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from presage.errors import PresageError, error
 from presage.model.paths import home_path, home_place, is_address
 from presage.storage.columns import EVENTS, TABLES
-from presage.storage.failures import corrupt
+from presage.storage.failures import TEMPORARY_PREFIX, corrupt
 from presage.storage.file_store import FileStore
 from presage.storage.home_lease import HomeLease, await_end, read_lease
 from presage.storage.lock import LOCK_FILE, HomeLock
@@ -310,20 +310,28 @@ def _content(store: Store, folder: PurePath) -> dict[str, Any]:
 # Temporary homes are removed when they are closed, and those of killed processes by the next process that creates one.
 # Such a folder is removed only if its format file says that it is a temporary home of this host, if it belongs to this
 # user, and if its lock is free: the system releases the lock of a dead process, even if its pid is used again.
-PREFIX = "presage-"
 TEMPORARY = "temporary"  # in the format file: the host whose process made the home
+
+
+def temporary_folder() -> Path:
+    """Where temporary homes are made."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as none:
+        tried = str(none).partition("[")[2].partition("[")[2].rstrip("]")
+        raise error("NO_TEMPORARY_FOLDER", tried=tried) from none
 
 
 def make_temporary() -> Path:
     """A folder for a temporary home; removes those of dead processes first."""
-    folder = Path(tempfile.gettempdir())
+    folder = temporary_folder()
     remove_abandoned(folder)
-    return Path(tempfile.mkdtemp(prefix=PREFIX, dir=folder))
+    return Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=folder))
 
 
 def remove_abandoned(folder: Path) -> None:
     """Remove the temporary homes in a folder that no process has open."""
-    for path in folder.glob(f"{PREFIX}*"):
+    for path in folder.glob(f"{TEMPORARY_PREFIX}*"):
         if not _is_ours(path):
             continue
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -21,11 +20,12 @@ from presage.storage.columns import EVENTS, MIN_TIME, SEQ, table_schemas
 from presage.storage.committer import Committer
 from presage.storage.data_files import read_data
 from presage.storage.delivery import Deliveries, Delivery, taken_table
-from presage.storage.delta import DeltaTables, Tables, delta_schema
+from presage.storage.delta import DeltaTables, Tables
+from presage.storage.delta_schema import to_delta
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
 from presage.storage.failures import storage
-from presage.storage.home import DERIVED, Home
+from presage.storage.home import DERIVED, Home, temporary_folder
 from presage.storage.home_state import LiveState, Point, StreamState
 from presage.storage.ingest import Checked, check
 from presage.storage.journal import Part, Record, Turn
@@ -95,7 +95,7 @@ class Log:
         options: Mapping[str, str] | None = None,
     ) -> Log:
         """Open the home at a path or address, and recover it after a crash. None: a temporary home."""
-        with storage(home_place(path or tempfile.gettempdir()), "and open the home again"):
+        with storage(home_place(path) if path else temporary_folder(), "and open the home again"):
             home = Home.open(path, durable, options)
             try:
                 return cls(home, Committer(home, tables(home), points))
@@ -155,7 +155,7 @@ class Log:
 
     def _declare(self, entry: dict[str, Any] | None, creates: tuple[EventType, ...], drops: tuple[str, ...]) -> Record:
         schemas = {
-            event_type.name: {table: delta_schema(schema) for table, schema in table_schemas(event_type).items()}
+            event_type.name: {table: to_delta(schema) for table, schema in table_schemas(event_type).items()}
             for event_type in creates
         }
         with self._committer.turn() as turn:
@@ -335,7 +335,7 @@ class Log:
         `tables`: rows by internal table (`home.RESULTS`, or `home.DERIVED` and a name); rows of derived streams, which
         have an event time, get sequence numbers here. `creates`: schemas of such tables, created if missing.
         """
-        schemas = {name: {EVENTS: delta_schema(schema)} for name, schema in (creates or {}).items()}
+        schemas = {name: {EVENTS: to_delta(schema)} for name, schema in (creates or {}).items()}
         with self._committer.turn() as turn:
             new = {name: schema for name, schema in schemas.items() if name not in self._committer.state.streams}
             parts, next_seq = [], self._committer.state.position + 1

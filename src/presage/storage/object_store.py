@@ -14,15 +14,17 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePath, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import obstore
-from deltalake import DeltaTable
 from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
 from presage.storage.store import Store
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 # Options of the connection, which obstore takes apart from those of the service.
 CLIENT = {"allow_http", "timeout", "connect_timeout", "proxy_url", "allow_invalid_certificates", "user_agent"}
@@ -155,6 +157,8 @@ class ObjectStore(Store):
         """Objects are durable once they are written."""
 
     def delta_table(self, folder: PurePath) -> DeltaTable:
+        from deltalake import DeltaTable  # its loading takes longer than a small query
+
         return DeltaTable(self.address(folder), storage_options=self.delta_options())
 
     def address(self, path: PurePath) -> str:

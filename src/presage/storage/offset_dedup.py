@@ -20,7 +20,7 @@ from presage.errors import PresageError, did_you_mean, error
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import INT, LONG, STRING, DataType
 from presage.storage.columns import EVENTS, SEQ, attributes_schema
-from presage.storage.delta import delta_schema
+from presage.storage.delta_schema import to_delta
 from presage.storage.ingest import Checked
 from presage.storage.lateness import reordered
 from presage.storage.offsets import MAX_GAPS, MAX_OFFSET, Mask, Numbers, PartitionOffsets, SourceOffsets
@@ -61,8 +61,8 @@ def held_schema(event_type: EventType) -> pa.Schema:
 def offset_table_schemas(event_type: EventType) -> dict[str, dict[str, str]]:
     """Schemas of the internal tables of a stream with offsets."""
     return {
-        offsets_table(event_type.name): {EVENTS: delta_schema(OFFSETS_SCHEMA)},
-        held_table(event_type.name): {EVENTS: delta_schema(held_schema(event_type))},
+        offsets_table(event_type.name): {EVENTS: to_delta(OFFSETS_SCHEMA)},
+        held_table(event_type.name): {EVENTS: to_delta(held_schema(event_type))},
     }
 
 

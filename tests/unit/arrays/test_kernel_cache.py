@@ -18,6 +18,7 @@ from numba import njit
 from presage.arrays import kernel_cache, kernel_folders
 from presage.arrays.kernel_cache import KernelCache
 from presage.arrays.kernel_folders import folder_name
+from presage.errors import PresageWarning
 
 COMPILED, LOADED = (0, 1), (1, 0)  # hits, misses
 
@@ -137,12 +138,54 @@ def test_a_file_that_holds_another_signature_is_not_used(own: Path) -> None:
     assert use() == COMPILED
 
 
+@pytest.mark.parametrize(
+    ("variable", "place", "why"),
+    [
+        ("XDG_CACHE_HOME", "file", r"file/presage: Not a directory; set"),
+        ("NUMBA_CACHE_DIR", "file", r"/file is a file; set NUMBA_CACHE_DIR to a folder that you"),
+        ("NUMBA_CACHE_DIR", "open", r"everybody can replace what lies in .*/open; set"),
+    ],
+)
+def test_the_warning_says_which_folder_cannot_be_used_and_why(
+    variable: str, place: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv(variable, str(tmp_path / place))
+    with pytest.warns(PresageWarning, match=f"KERNELS_NOT_KEPT: .*{why}"):
+        assert use() == COMPILED
+
+
+@pytest.mark.parametrize("damage", ["chmod", "folder"])
+def test_a_file_that_cannot_be_read_is_compiled_anew(damage: str, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert use() == COMPILED
+    (file,) = own.iterdir()
+    if damage == "folder":
+        file.unlink()
+        file.mkdir()
+        with pytest.warns(PresageWarning, match="KERNELS_NOT_KEPT"):
+            assert use() == COMPILED
+        return
+    read = Path.read_bytes
+
+    def refused(path: Path) -> bytes:  # as the system does, which lets the administrator read all
+        if path == file:
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    with monkeypatch.context() as only:
+        only.setattr(Path, "read_bytes", refused)
+        assert use() == COMPILED
+    assert use() == LOADED  # it was replaced
+
+
 def test_with_no_folder_to_write_to_kernels_work_and_a_warning_says_so_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.warns(RuntimeWarning, match="not kept for the next start"):
+    with pytest.warns(RuntimeWarning, match="each start compiles them again"):
         assert use() == COMPILED
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -154,7 +197,7 @@ def test_a_full_disk_leaves_nothing_half_written(own: Path, monkeypatch: pytest.
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.warns(RuntimeWarning, match="No space left"):
+    with pytest.warns(RuntimeWarning, match=f"{own}: No space left"):
         assert use() == COMPILED
     assert list(own.iterdir()) == []
 

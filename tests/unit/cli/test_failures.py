@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
+import warnings
 
 import pytest
 
 from presage.cli.failures import reported
-from presage.errors import error
+from presage.errors import PresageWarning, error, warning
 
 
 class Py4JJavaError(Exception):
@@ -69,3 +71,21 @@ def test_work_that_goes_well_ends_without_a_word(capsys: pytest.CaptureFixture[s
     with reported():
         pass
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_warning_that_python_carries_looks_like_the_others(as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with reported(as_json):
+        warnings.warn(PresageWarning(warning("KERNELS_NOT_KEPT", why="/home/x: Read-only file system")), stacklevel=1)
+    said = capsys.readouterr().err
+    if as_json:
+        assert json.loads(said)["code"] == "KERNELS_NOT_KEPT"
+    else:
+        assert said.startswith("warning[KERNELS_NOT_KEPT]: compiled kernels cannot be kept")
+        assert said.splitlines()[1].startswith("  fix: set NUMBA_CACHE_DIR")
+
+
+def test_warnings_of_others_stay_as_they_are() -> None:
+    with pytest.warns(UserWarning, match="of a library"), reported():
+        warnings.warn("of a library", stacklevel=1)

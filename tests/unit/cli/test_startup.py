@@ -26,12 +26,12 @@ sys.exit(code)
 """
 
 
-def loaded(folder: Path, *arguments: str) -> set[str]:
+def loaded(folder: Path, *arguments: str, program: str = PROGRAM) -> set[str]:
     """The modules that a command has loaded when it ends."""
     (folder / "warm.epl").write_text(STATEMENTS)
     (folder / "temperature.csv").write_text(EVENTS)
     environment = os.environ | {"PYTHONPATH": ":".join(sys.path)}
-    command = [sys.executable, "-c", PROGRAM, *arguments]
+    command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return set(done.stderr.split())
 
@@ -39,7 +39,22 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
 def test_a_query_loads_no_spark_no_pandas_and_no_compiler(tmp_path: Path) -> None:
     loaded(tmp_path, *QUERY)  # compiles what is not compiled yet
     modules = loaded(tmp_path, *QUERY)
-    assert modules & {"pyspark", "py4j", "pandas", "scipy.linalg", "numba.np.linalg", "fastapi"} == set()
+    assert modules & {"pyspark", "py4j", "pandas", "scipy.linalg", "numba.np.linalg", "fastapi", "deltalake"} == set()
+    # What the kernels were compiled from. Restoring one as Numba does would load it.
+    assert modules & {"numba.np.arrayobj", "numba.cpython.unicode"} == set()
+
+
+@pytest.mark.parametrize("words", [QUERY, ("check", "warm.epl"), ("check", "--format=json", "warm.epl")])
+def test_a_plain_command_line_loads_neither_typer_nor_pydantic(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert loaded(tmp_path, *words) & {"typer", "pydantic", "click"} == set()
+
+
+def test_no_garbage_is_searched_for_while_a_command_loads(tmp_path: Path) -> None:
+    loaded(tmp_path, *QUERY)
+    counting = PROGRAM.replace(
+        "code =", "import gc\nseen = []\ngc.callbacks.append(lambda *said: seen.append(said))\ncode ="
+    )
+    assert loaded(tmp_path, *QUERY, program=counting.replace('" ".join(sys.modules)', "str(seen)")) == {"[]"}
 
 
 def test_a_query_loads_the_kernels_of_its_own_operators_alone(tmp_path: Path) -> None:

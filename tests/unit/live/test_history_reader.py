@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from presage.live.history_reader import HistoryReader
-from presage.operators.recall import spark_history as recall_spark
+from presage.operators.recall import archive_history
 from recovery.living import Living
 from recovery.recalling import recalling_home
 
@@ -50,7 +50,7 @@ def gate() -> Gate:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: Gate) -> Iterator[Living]:
-    monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 4)
+    monkeypatch.setattr(archive_history, "CHUNK_ROWS", 4)
     with recalling_home(tmp_path / "home") as made:
         job = made.deployments.job
         ask = job._histories

@@ -16,7 +16,7 @@ from presage.lang.recall_syntax import RecallCommand
 from presage.live.deployment import show_statements
 from presage.live.trigger import Trigger
 from presage.model.time import format_timestamp, to_micros
-from presage.operators.recall import spark_history as recall_spark
+from presage.operators.recall import archive_history
 from recovery.living import Living
 from recovery.recalling import recalling_home
 
@@ -53,7 +53,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Living]:
-    monkeypatch.setattr(recall_spark, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(archive_history, "CHUNK_ROWS", 2)
     with recalling_home(tmp_path / "home") as made:
         made.declare(STREAMS)
         yield made

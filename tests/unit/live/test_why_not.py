@@ -74,6 +74,13 @@ def test_partial_matches_of_another_key_fail_by_the_key(engine: Engine) -> None:
     assert failed(told.chances[-1]) == {"sensor = a.sensor": {"sensor": "s2", "a.sensor": "s1"}}
 
 
+def test_each_partial_match_of_another_key_shows_its_own_event(engine: Engine) -> None:
+    told = why_not(engine, DOUBLED, [pulse(f"s{i}", 6.0 + i, i) for i in range(4)], 4)
+    others = [chance.so_far[0].values for chance in told.chances if chance.so_far]
+    assert others == [{"sensor": f"s{i}", "v": 6.0 + i} for i in (2, 1, 0)]
+    assert failed(told.chances[1])["sensor = a.sensor"] == {"sensor": "s3", "a.sensor": "s2"}
+
+
 @pytest.mark.parametrize("key", [None, float("nan")])
 def test_null_and_nan_are_keys_as_any_other(engine: Engine, key: float | None) -> None:
     text = "SELECT v FROM Pulse MATCH_RECOGNIZE ( PARTITION BY v MEASURES A.v AS v PATTERN (A B C) )"

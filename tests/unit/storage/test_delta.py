@@ -11,7 +11,8 @@ import pytest
 from deltalake import DeltaTable
 
 from presage.storage import delta
-from presage.storage.delta import DeltaTables, delta_schema
+from presage.storage.delta import DeltaTables
+from presage.storage.delta_schema import to_delta
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.staging import stage
@@ -30,7 +31,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 @pytest.fixture
 def tables(home: Home) -> DeltaTables:
     tables = DeltaTables(home)
-    tables.create("S", 1, {"events": delta_schema(SCHEMA)})
+    tables.create("S", 1, {"events": to_delta(SCHEMA)})
     return tables
 
 
@@ -106,7 +107,7 @@ def test_a_stream_is_dropped_only_when_its_checkpoint_is_written(
         tables.change("S", "events", staged(home, n, str(n)), [], n)
         tables.drop("S", n + 1)
         assert not home.stream_folder("S").exists()
-        tables.create("S", n + 2, {"events": delta_schema(SCHEMA)})
+        tables.create("S", n + 2, {"events": to_delta(SCHEMA)})
 
 
 def test_a_checkpoint_that_cannot_be_written_harms_nothing(

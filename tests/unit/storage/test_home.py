@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from presage.errors import PresageError, ResourceError
 from presage.model.catalog import Attribute, EventType
 from presage.model.types import TIMESTAMP
 from presage.storage import Log
+from presage.storage.failures import storage_error
 from presage.storage.home import FORMAT, Home
 
 
@@ -223,3 +226,21 @@ def test_an_address_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
             Log.open(path)
         assert refused.value.code == "NOT_LOCAL"
     assert not list(tmp_path.iterdir())
+
+
+def test_without_a_folder_for_temporary_files_the_error_names_those_that_were_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp', '/var/tmp']")
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    with pytest.raises(ResourceError, match="can be written to: '/tmp', '/var/tmp'\n  fix: set TMPDIR") as refused:
+        Log.open()
+    assert code(refused) == "NO_TEMPORARY_FOLDER"
+
+
+def test_a_full_disk_under_a_temporary_home_is_answered_with_another_folder_for_it(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert "TMPDIR" in storage_error(Path(tempfile.gettempdir()) / "presage-x1", full).fix
+    assert "TMPDIR" not in storage_error(tmp_path / "home", full).fix

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterator
 from pathlib import Path, PurePath, PurePosixPath
 
 import pytest
@@ -19,8 +18,8 @@ Place = tuple[Store, PurePath]
 
 
 @pytest.fixture(params=["folder", "memory"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    yield (FileStore(), tmp_path / "home") if request.param == "folder" else (FaultyStore(), PurePosixPath("/b/home"))
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return (FileStore(), tmp_path / "home") if request.param == "folder" else (FaultyStore(), PurePosixPath("/b/home"))
 
 
 def test_what_is_put_is_read_and_replaced_as_a_whole(place: Place) -> None:

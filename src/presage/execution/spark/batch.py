@@ -63,8 +63,9 @@ class BatchContext:
 @dataclass(frozen=True)
 class SparkOperators:
     """What capabilities do on Spark. `runners` run their nodes. `prepare` gives the context in which a plan runs, with
-    what must be computed before. `histories` open the history that a node of a deployed statement reads: they take the
-    node, and a function that gives the context of nodes over the current archive."""
+    what must be computed before. `histories` open the history that a node reads on Spark: they take the node, and the
+    context of plans over the archive as it is.
+    """
 
     runners: Mapping[type[Node], Callable[..., DataFrame]] = field(default_factory=dict)
     prepare: Callable[[Node, BatchContext], BatchContext] = lambda plan, context: context

@@ -51,8 +51,11 @@ def find_java() -> Path:
             return java.home
         if java not in too_old:
             too_old.append(java)
-    found = ", ".join(f"found Java {java.version} at {java.home}" for java in too_old)
-    raise error("NO_JAVA", detail=f" ({found})" if found else "", fix=_how_to_install())
+    found = [f"found Java {java.version} at {java.home}" for java in too_old]
+    chosen = os.environ.get("JAVA_HOME")
+    if chosen and not (Path(chosen) / "bin" / "java").is_file():
+        found.append(f"JAVA_HOME is '{chosen}', which has no bin/java")
+    raise error("NO_JAVA", detail=f" ({', '.join(found)})" if found else "", fix=_how_to_install())
 
 
 def _candidates() -> Iterator[Path]:

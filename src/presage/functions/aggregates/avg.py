@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from presage.functions.aggregates.aggregate import COUNTS_ONCE, AggregateFunction, register_aggregate
 from presage.functions.aggregates.parts import sum_parts
+from presage.model.types import is_integral
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,9 +43,14 @@ class Avg(AggregateFunction):
         return with_nulls(divided(total, merged.count), merged.count > 0)
 
     def catalyst(self, call: Any, value: Any, place: Any) -> Any:
+        from pyspark.sql import functions as F
+
         from presage.functions.catalyst.sorted_doubles import mean, sorted_doubles
 
-        return mean(sorted_doubles(call, value))
+        if not is_integral(call.arg.type):
+            return mean(sorted_doubles(call, value))
+        exact = (F.sum_distinct if call.distinct else F.sum)(value.cast("decimal(19,0)")).cast("double")
+        return exact / F.nullif((F.count_distinct if call.distinct else F.count)(value), F.lit(0))
 
     def over(self, call: Any, value: Any) -> Any:
         from pyspark.sql import functions as F

@@ -36,8 +36,9 @@ class Percentile(AggregateFunction):
         from presage.arrays.columns import with_nulls
 
         low, high, weight, present = engine.quantile(values, self.share(column))
-        with np.errstate(invalid="ignore"):  # a part of infinity and one of minus infinity: NaN, as in Spark
-            between = (1.0 - weight) * low + weight * high
+        # As Spark computes it, to the last digit. Between infinities: NaN.
+        with np.errstate(invalid="ignore", over="ignore"):
+            between = low + weight * (high - low)
         return with_nulls(np.where((low == high) | (weight == 0.0), low, between), present)
 
     def catalyst(self, call: Any, value: Any, place: Any) -> Any:

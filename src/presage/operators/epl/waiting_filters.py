@@ -9,6 +9,7 @@ import numpy as np
 
 from presage.arrays.columns import ints
 from presage.model.operator_state import State
+from presage.operators.epl.kernel.key_blocks import placed
 from presage.operators.epl.kernel.network.tables import WIDTH
 from presage.operators.epl.kernel.saving import DONE
 from presage.operators.epl.kernel.spec import SEQ, PatternTables
@@ -43,9 +44,10 @@ class Waiting:
 
 def waiting_in(state: State, tables: PatternTables) -> list[Waiting]:
     """All filters that wait; a state leaves out idle keys (see `waiting_at_start`)."""
-    terms = state.tables.get("terms")
-    if terms is None or not terms.num_rows:
+    if not terms_in(state):
         return []
+    state = placed(state)
+    terms = state.tables["terms"]
     nodes, parents, begins, dues = (ints(terms, name) for name in ("node", "parent", "begin", "due"))
     binds = state.tables["binds"]
     chain = [ints(binds, name) for name in binds.column_names[:3]] if binds.num_rows else []

@@ -16,7 +16,7 @@ from presage.functions.aggregates import aggregate_named
 from presage.model.arrow import to_arrow
 from presage.model.types import LONG
 from presage.operators.recall.finish import scaled
-from presage.operators.recall.nodes import Recalled, Select
+from presage.operators.recall.nodes import Order, Recalled, Select
 from presage.operators.recall.partial import Aggregate
 from presage.operators.recall.questions import EVENT
 from presage.plan.display import show_arguments
@@ -36,7 +36,7 @@ def finished(
     select = recall.select
     if select.grouped:
         if not select.groups:
-            found = _with_empty(select, found, asked)
+            found = with_empty(select, found, asked)
         found = _scaled(select, found, scale)
         found = _with_parameters(found, events, select)
         if select.having is not None:
@@ -58,16 +58,15 @@ def finished(
 
 def aggregates_of(select: Select) -> list[Aggregate]:
     """The aggregates of a select, for the merge of parts."""
-    aggregates = []
-    for call in select.calls:
-        assert isinstance(call.expr, AggregateCall)
-        arg = call.expr.arg
-        kind, shown = (None, "*") if arg is None else (arg.type, show_arguments(arg, call.expr.constants))
-        aggregates.append(Aggregate(call.expr.function, call.name, kind, shown))
-    return aggregates
+    return [aggregate_of(call.expr, call.name) for call in select.calls if isinstance(call.expr, AggregateCall)]
 
 
-def _with_empty(select: Select, found: pa.Table, asked: Ints) -> pa.Table:
+def aggregate_of(call: AggregateCall, output: str = "") -> Aggregate:
+    kind, shown = (None, "*") if call.arg is None else (call.arg.type, show_arguments(call.arg, call.constants))
+    return Aggregate(call.function, output, kind, shown)
+
+
+def with_empty(select: Select, found: pa.Table, asked: Ints) -> pa.Table:
     """Add the rows of aggregates over nothing."""
     missing = np.setdiff1d(asked, found[EVENT].to_numpy())
     if not len(missing):
@@ -115,11 +114,7 @@ def _terms(select: Select, found: pa.Table, evaluator: Evaluator) -> pa.Table:
 def _order(select: Select, found: pa.Table) -> Ints:
     keys: list[Ints] = [found[EVENT].to_numpy()]
     for term in select.order:
-        array = one_array(found[term.column])
-        ranks = order_ranks(array)
-        absent = array.is_null().to_numpy(zero_copy_only=False)
-        keys.append(np.where(absent, 0 if term.nulls_first else 1, 0 if not term.nulls_first else 1))
-        keys.append(np.where(absent, 0, -ranks if term.descending else ranks))
+        keys += ranks_of(one_array(found[term.column]), term)
     # With DISTINCT, the order must not depend on which of several equal rows remains.
     if select.grouped and not select.distinct:
         keys += [order_ranks(one_array(found[name])) for name in found.column_names if name.startswith("_tie")]
@@ -127,6 +122,14 @@ def _order(select: Select, found: pa.Table) -> Ints:
         keys += [found[WHEN].to_numpy(), found[ARRIVED].to_numpy()]
     keys += [order_ranks(one_array(found[o.name])) for o in select.outputs if _rankable(found[o.name].type)]
     return np.lexsort(keys[::-1])
+
+
+def ranks_of(array: pa.Array, term: Order) -> tuple[Ints, Ints]:
+    """Two keys for the order of a term of ORDER BY: where nulls stand, and the values."""
+    ranks = order_ranks(array)
+    absent = array.is_null().to_numpy(zero_copy_only=False)
+    first = 0 if term.nulls_first else 1
+    return np.where(absent, first, 1 - first), np.where(absent, 0, -ranks if term.descending else ranks)
 
 
 def _rankable(kind: pa.DataType) -> bool:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
-from presage.columnar.evaluate import Evaluator, supports
+from presage.columnar.evaluate import Evaluator
 from presage.columnar.processing_order import sorted_table
 from presage.errors import error
 from presage.execution.steps import Rows, StepContext, run, schema_of
 from presage.operators.recall.executor import Archive
 from presage.operators.recall.history_chunks import Chunk
-from presage.operators.recall.local_execution import is_plain, plain_select, reads_event_alone
-from presage.operators.recall.nodes import Recall, Recalled, Select, Similar
+from presage.operators.recall.nodes import Recall, Similar
 from presage.operators.recall.progress import Progress
 from presage.operators.recall.questions import EVER
-from presage.plan.nodes import SEQ, TIME, Node
+from presage.plan.nodes import SEQ, TIME
 
 # Events that read history together.
 EVENTS_AT_ONCE = 100_000
@@ -46,38 +43,3 @@ def run_recall(node: Recall, context: StepContext) -> Rows:
     present = tuple(run(each, context).table for each in node.present)
     archive = context.histories(node).with_present(present)
     return Rows(recall_all(node, events, archive, context.evaluator), rows.watermark)
-
-
-def why_on_spark(plan: Node) -> str:
-    """Why a RECALL of the plan cannot run in this process; empty if all can."""
-    for node in plan.walk():
-        if isinstance(node, Recall):
-            for recall in node.recalls:
-                why = _why_of_similar(recall, node) if isinstance(recall, Similar) else _why(recall, node.histories)
-                if why:
-                    return why
-    return ""
-
-
-def _why(recalled: Recalled, histories: Sequence[Node]) -> str:
-    return _why_of_select(recalled.select, histories)
-
-
-def _why_of_select(select: Select, histories: Sequence[Node]) -> str:
-    inner = next((why for each in select.recalled if (why := _why(each, histories))), "")
-    if inner or reads_event_alone(select):
-        return inner
-    if plain_select(select, histories) is None:
-        return "its RECALL does more than select from one stream"
-    return "an aggregate of its RECALL does not merge from chunks" if select.grouped and not select.in_parts() else ""
-
-
-def _why_of_similar(similar: Similar, node: Recall) -> str:
-    if similar.nearby:
-        return "its RECALL SIMILAR adds the events around the past ones"
-    if not is_plain(node.histories[similar.past]):
-        return "the past events of its RECALL SIMILAR are more than a stream"
-    if not all(map(supports, (named.expr for named in similar.shown))):
-        return "its RECALL SIMILAR shows terms that only Spark computes"
-    selects = [*similar.contexts, *(select for _, select in similar.returned)]
-    return next((why for select in selects if (why := _why_of_select(select, node.histories))), "")

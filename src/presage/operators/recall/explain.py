@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from presage.execution.placement import MOST_ROWS, is_computed
 from presage.model.time import format_duration
 from presage.operators.recall.history_chunks import CHUNK_ROWS, GROWTH, SMALL_CHUNKS
 from presage.operators.recall.nodes import Recall, Recalled, Retained, Select, Similar, held_in
@@ -38,10 +39,31 @@ def describe_recall(node: Recall) -> Report:
     ]
     return Report(
         "\n".join([*lines, *(INDENT * 4 + line for line in details)]),
-        "recall: a Spark job for each chunk and RECALL, over all events together; answers meet on the driver",
+        _parallelism(node),
         "\n".join(states),
         warnings,
     )
+
+
+def _parallelism(node: Recall) -> str:
+    """Where a chunk is read."""
+    why = why_on_spark(node)
+    on_spark = f"by a Spark job: {why}"
+    if not why:
+        on_spark = f"in this process, one of more than {MOST_ROWS:,} events by a Spark job"
+    return f"recall: each chunk {on_spark}; all events ask together, and answers meet on the driver"
+
+
+def why_on_spark(plan: Node) -> str:
+    """Why a RECALL of the plan cannot run in this process; empty if all can."""
+    recalls = (recall for node in plan.walk() if isinstance(node, Recall) for recall in node.recalls)
+    missing = (expr for recall in recalls for expr in recall.expressions() if not is_computed(expr))
+    return next((f"only Spark computes {show(expr)}" for expr in missing), "")
+
+
+def why_of_select(select: Select) -> str:
+    exprs = (expr for each in select.selects() for expr in each.own_expressions())
+    return next((f"only Spark computes {show(expr)}" for expr in exprs if not is_computed(expr)), "")
 
 
 def _met(node: Node) -> str:

@@ -17,8 +17,10 @@ from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import PresageError, error
 from presage.functions.aggregates.parts import COUNT, EXACT, HIGH, LOW, TRUE
 from presage.functions.aggregates.sums import as_long, carried, overflows
-from presage.operators.recall.partial import Aggregate, whole_numbers
+from presage.operators.recall.partial import Aggregate, merge_parts, whole_numbers
 
+# The suffix of a flag: whether the aggregate of that name has left the range of LONG.
+BEYOND = "_beyond"
 LONG_LIMIT = 2.0**63  # the least double above every LONG
 
 
@@ -38,6 +40,23 @@ def finish(
         found = {kind: column(parts, aggregate.column(kind)) for kind in aggregate.kinds}
         columns[aggregate.output] = aggregate.definition.finish(Merged(aggregate, found, factors))
     return pa.table(columns)
+
+
+def finish_in_range(parts: pa.Table, keys: Sequence[str], aggregates: Sequence[Aggregate]) -> pa.Table:
+    """As `finish`, over parts that may have several rows of a key; a sum that leaves the range of LONG is null. Each
+    sum has a flag for that."""
+    sums = [each for each in aggregates if each.definition.may_overflow(each.result_type)]
+    merged = merge_parts([parts], keys, aggregates)
+    too_large = {aggregate.output: overflowing(aggregate, merged) for aggregate in sums}
+    for aggregate in sums:
+        for kind in (COUNT, HIGH, LOW):
+            name = aggregate.column(kind)
+            in_range = np.where(too_large[aggregate.output], 0, merged[name].to_numpy())
+            merged = merged.set_column(merged.column_names.index(name), name, pa.array(in_range))
+    values = finish(merged, keys, aggregates)
+    for name, flags in too_large.items():
+        values = values.append_column(name + BEYOND, pa.array(flags))
+    return values
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from presage.arrays.rows import lexical_order
 from presage.columnar.evaluate import Evaluator
 from presage.columnar.vectors import one_array
 from presage.execution.steps import MOMENT, schema_of
+from presage.model.json_values import plain_column
 from presage.model.types import LONG
 from presage.operators.recall.answers import ARRIVED, WHEN
 from presage.operators.recall.history_chunks import Chunk
@@ -25,7 +27,7 @@ from presage.operators.recall.questions import EVENT, EVER, Questions, answers_o
 from presage.operators.recall.similar_terms import Moments, grouped, shown_contexts
 from presage.plan.nodes import SEQ, TIME, Field
 
-# The attributes of an event around a past one.
+# The attributes of an event around a past one, in the same form wherever it was read.
 JSON = "_json"
 
 
@@ -97,6 +99,18 @@ def shown_rows(
         columns.append(_around(similar, past, events.take(pa.array(found.new)), archive))
     cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(cast, schema=schema)
+
+
+def with_json(rows: pa.Table, stream: Nearby) -> pa.Table:
+    """EVENT, WHEN, ARRIVED and JSON of rows with the attributes of the stream."""
+    names = [attribute.name for attribute in stream.attributes]
+    columns = [plain_column(rows[name]) for name in names]
+    values = zip(*columns, strict=True) if columns else (() for _ in range(rows.num_rows))
+    texts = [
+        json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, separators=(",", ":")) for row in values
+    ]
+    kept = {name: rows[name].cast(pa.int64()) for name in (EVENT, WHEN, ARRIVED)}
+    return pa.table(kept | {JSON: pa.array(texts, pa.string())})
 
 
 def _reaches(similar: Similar, past: pa.Table, events: pa.Table) -> tuple[Ints, Ints]:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from presage.arrays.columns import with_nulls
 from presage.errors import unsupported
 from presage.execution.spark.arithmetic import plain_zero
 from presage.execution.spark.batch import BatchContext, column
@@ -23,14 +21,12 @@ from presage.functions.aggregates import AggregateFunction, aggregate_named
 from presage.functions.aggregates.parts import COUNT, GREATEST_VALUE, HIGH, LEAST, LOW, SEQ, TIME, TRUE, VALUE
 from presage.model.arrow import to_arrow
 from presage.operators.recall.answers import ARRIVED, WHEN, aggregates_of
-from presage.operators.recall.finish import finish, overflowing
+from presage.operators.recall.finish import BEYOND, finish_in_range
 from presage.operators.recall.nodes import Select
 from presage.operators.recall.partial import Aggregate, merge_parts, parts_of
-from presage.operators.recall.questions import EVENT
+from presage.operators.recall.questions import EVENT, EVER
 from presage.plan.expr import AggregateCall
 
-# The suffix of a flag: whether the aggregate of that name has left the range of LONG.
-BEYOND = "_beyond"
 ROWS_AT_ONCE = 1_000_000  # that a worker holds before it computes their parts
 OUTPUT_ROWS = 100_000
 
@@ -43,7 +39,7 @@ def parts_frame(select: Select, frame: DataFrame, context: BatchContext) -> Data
     if any(aggregate.adds_doubles for aggregate in aggregates):
         return _parts_by_workers(select, aggregates, frame.select(EVENT, *groups, *_rows(select, frame, context)))
     parts = [
-        _part(aggregate, kind, _argument(call, context))
+        _part(aggregate, kind, argument(call, context))
         for call, aggregate in zip(_calls(select).values(), aggregates, strict=True)
         for kind in aggregate.kinds
     ]
@@ -59,7 +55,7 @@ def groups_frame(select: Select, frame: DataFrame, context: BatchContext) -> Dat
     calls = [_aggregate(call, context).alias(name) for name, call in _calls(select).items()]
     for name, call in _calls(select).items():
         if may_overflow(call):
-            total = definition(call).wide(call, _argument(call, context))
+            total = definition(call).wide(call, argument(call, context))
             calls.append((total.isNotNull() & total.try_cast("long").isNull()).alias(name + BEYOND))
     return frame.groupBy(EVENT, *groups).agg(*(calls or [F.count(F.lit(1)).alias("_rows")])).drop("_rows")
 
@@ -70,9 +66,11 @@ def groups_frame(select: Select, frame: DataFrame, context: BatchContext) -> Dat
 def _rows(select: Select, frame: DataFrame, context: BatchContext) -> list[Column]:
     """What workers need of each row: arguments as x0 …, and its time and arrival."""
     calls = enumerate(_calls(select).values())
-    args = [_argument(call, context).alias(f"x{i}") for i, call in calls if call.arg is not None]
-    nowhere = F.lit(0).cast("long")
-    return [*args, *(F.col(name) if name in frame.columns else nowhere.alias(name) for name in (WHEN, ARRIVED))]
+    args = [argument(call, context).alias(f"x{i}") for i, call in calls if call.arg is not None]
+    # A row of an outer join without an event comes first.
+    first, nowhere = F.lit(-EVER), F.lit(0).cast("long")
+    places = (F.coalesce(F.col(name), first) if name in frame.columns else nowhere for name in (WHEN, ARRIVED))
+    return [*args, *(place.alias(name) for place, name in zip(places, (WHEN, ARRIVED), strict=True))]
 
 
 def _parts_by_workers(select: Select, aggregates: Sequence[Aggregate], rows: DataFrame) -> DataFrame:
@@ -109,28 +107,11 @@ def _groups_by_workers(select: Select, parts: DataFrame) -> DataFrame:
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = [batch.rename_columns([*keys, *columns]) for batch in batches]
         if held:
-            yield from _shaped(_finished(pa.Table.from_batches(held), keys, aggregates, sums), schema)
+            yield from _shaped(finish_in_range(pa.Table.from_batches(held), keys, aggregates), schema)
 
     finished = parts.repartition(F.col(EVENT)).mapInArrow(work, schema[1])
     names = [g.name for g in select.groups] + [a.output for a in aggregates] + [a.output + BEYOND for a in sums]
     return finished.toDF(EVENT, *names)
-
-
-def _finished(
-    parts: pa.Table, keys: Sequence[str], aggregates: Sequence[Aggregate], sums: Sequence[Aggregate]
-) -> pa.Table:
-    """The values of each key; a sum that leaves the range is null. Each sum has a flag for that."""
-    merged = merge_parts([parts], keys, aggregates)
-    too_large = {aggregate.output: overflowing(aggregate, merged) for aggregate in sums}
-    for aggregate in sums:
-        for kind in (COUNT, HIGH, LOW):
-            name = aggregate.column(kind)
-            in_range = np.where(too_large[aggregate.output], 0, merged[name].to_numpy())
-            merged = merged.set_column(merged.column_names.index(name), name, pa.array(in_range))
-    values = finish(merged, keys, aggregates)
-    for name, flags in too_large.items():
-        values = values.append_column(name + BEYOND, with_nulls(flags, np.ones(len(flags), np.bool_)))
-    return values
 
 
 def _part_types(aggregates: Sequence[Aggregate]) -> dict[str, pa.DataType]:
@@ -156,8 +137,13 @@ def _calls(select: Select) -> dict[str, AggregateCall]:
     return {call.name: call.expr for call in select.calls if isinstance(call.expr, AggregateCall)}
 
 
-def _argument(call: AggregateCall, context: BatchContext) -> Column:
-    return F.lit(1) if call.arg is None else column(call.arg, context)
+def argument(call: AggregateCall, context: BatchContext) -> Column:
+    if call.arg is None:
+        return F.lit(1)
+    value = column(call.arg, context)
+    # Which of 0.0 and -0.0 is least would depend on their order.
+    compared = {LEAST, GREATEST_VALUE}.intersection(definition(call).parts(integral=False))
+    return plain_zero(value, call.arg.type) if compared else value
 
 
 def definition(call: AggregateCall) -> AggregateFunction:
@@ -171,7 +157,7 @@ def may_overflow(call: AggregateCall) -> bool:
 def _aggregate(call: AggregateCall, context: BatchContext) -> Column:
     """An aggregate over all rows of a group."""
     place = F.struct(F.col(WHEN), F.col(ARRIVED))
-    made: Column | None = definition(call).catalyst(call, _argument(call, context), place)
+    made: Column | None = definition(call).catalyst(call, argument(call, context), place)
     if made is None:
         raise unsupported(call.span, f"the aggregate {call.function}", "in RECALL", "")
     return made
@@ -184,14 +170,12 @@ def _part(aggregate: Aggregate, kind: str, value: Column) -> Column:
         whole = F.struct(F.col(WHEN).alias(TIME), F.col(ARRIVED).alias(SEQ), value.alias(VALUE))
         return (F.max_by if aggregate.definition.newest else F.min_by)(whole, place)[kind]
     whole_number = value.cast("long")
-    # Which of 0.0 and -0.0 is least would depend on their order.
-    plain = value if aggregate.type is None else plain_zero(value, aggregate.type)
     columns: dict[str, Callable[[], Column]] = {
         COUNT: lambda: F.count(value),
         TRUE: lambda: F.count_if(value),
         HIGH: lambda: F.coalesce(F.sum(F.shiftright(whole_number, 32)), F.lit(0)),
         LOW: lambda: F.coalesce(F.sum(whole_number.bitwiseAND(F.lit(0xFFFFFFFF))), F.lit(0)),
-        LEAST: lambda: F.min(plain),
-        GREATEST_VALUE: lambda: F.max(plain),
+        LEAST: lambda: F.min(value),
+        GREATEST_VALUE: lambda: F.max(value),
     }
     return columns[kind]()

@@ -20,12 +20,11 @@ from presage.execution.spark.batch import BatchContext, column
 from presage.model.types import DOUBLE, INT, LONG, STRING, is_orderable
 from presage.operators.recall.answers import ARRIVED, WHEN
 from presage.operators.recall.history_chunks import Chunk
-from presage.operators.recall.nodes import Select, Source, Subquery, Windowed
+from presage.operators.recall.nodes import Nearby, Select, Source, Subquery, Windowed
 from presage.operators.recall.questions import BEFORE, EVENT, EVER, HIGH, LOW
-from presage.operators.recall.similar_rows import JSON
-from presage.operators.recall.spark_aggregates import definition, groups_frame, may_overflow, parts_frame
+from presage.operators.recall.spark_aggregates import argument, definition, groups_frame, may_overflow, parts_frame
 from presage.plan.expr import AggregateCall, ColumnRef, Comparison, Constant, Expr, conjuncts
-from presage.plan.nodes import SEQ, TIME, Named
+from presage.plan.nodes import SEQ, TIME
 
 TOO_LARGE = "a sum OVER rows leaves the range of LONG"
 # The rows of a stream or relation, by its number.
@@ -34,12 +33,6 @@ Rows = Callable[[int], DataFrame]
 MOST_VALUES = 100
 # Types whose values are equal as literals exactly when they are in a join.
 PLAIN_TYPES = (STRING, INT, LONG)
-# How events around a past one are written as JSON.
-_JSON_OPTIONS = {
-    "ignoreNullFields": "false",
-    "timeZone": "UTC",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX",
-}
 
 
 @dataclass(frozen=True)
@@ -110,12 +103,11 @@ def whole_select(select: Select, asking: Asking) -> DataFrame:
     return frame.select(EVENT, *(f"c{i}" for i in range(len(select.outputs))))
 
 
-def near_rows(number: int, width: int, attributes: Sequence[Named], asking: Asking) -> DataFrame:
-    """EVENT, WHEN, ARRIVED and JSON of the events in the last `width` microseconds of each span."""
-    select = Select((Source("", number, window=width),), None, (), False, (), (), None, ())
-    named = [column(a.expr, asking.context).alias(a.name) for a in attributes]
-    text = F.to_json(F.struct(*named), _JSON_OPTIONS)
-    return joined(select, asking).select(EVENT, WHEN, ARRIVED, text.alias(JSON))
+def near_rows(stream: Nearby, width: int, asking: Asking) -> DataFrame:
+    """As `select_rows`, of the events in the last `width` microseconds of each span."""
+    return select_rows(
+        Select((Source("", stream.number, window=width),), None, (), False, (), (), None, stream.attributes), asking
+    )
 
 
 # -- joining -----------------------------------------------------------------------------------------
@@ -271,7 +263,7 @@ def _over(window: Windowed, frame: DataFrame, context: BatchContext) -> Column:
 def _windowed(window: Windowed, within: WindowSpec, context: BatchContext) -> Column:
     first = window.args[0] if window.args else None
     if isinstance(first, AggregateCall):
-        value = F.lit(1) if first.arg is None else column(first.arg, context)
+        value = argument(first, context)
         if not may_overflow(first):
             made: Column = definition(first).over(first, value)
             return made.over(within)

@@ -142,6 +142,11 @@ class _SequenceBinder:
 
     def _part(self, subgoal: q.Subgoal, before: list[_Part]) -> _Part:
         event_type = event_type_of(subgoal.stream, subgoal.name_span, self.catalog)
+        if event_type.predicted is not None:  # its rows are functions of time, and no events
+            name = event_type.name
+            fix = f"INSERT the rows of FROM PREDICTED {name} INTO a stream, and use that"
+            where = f"over the predicted stream '{name}'"
+            raise error("UNSUPPORTED", subgoal.name_span, what="SEQUENCE […]", where=where, fix=fix)
         attributes = event_type.positional
         if len(subgoal.terms) != len(attributes):
             expected = f"{len(attributes)}: {event_type.name}({', '.join(a.name for a in attributes)})"

@@ -87,7 +87,7 @@ def test_a_command_that_fails_is_no_java(machine: Path) -> None:
 def test_without_any_java_the_message_says_what_to_install(machine: Path) -> None:
     script(machine / "bin" / "dnf", "exit 0")
     problem = failure()
-    assert problem.message == "Java 17 or later was not found"
+    assert problem.message == "Spark needs Java 17 or later, which was not found"
     assert problem.fix == "run: sudo dnf install java-17-openjdk-headless"
 
 
@@ -98,7 +98,12 @@ def test_without_a_known_installer_the_message_says_where_to_get_java(machine: P
 @pytest.mark.parametrize(("spelling", "version"), [("1.8", 8), ("11", 11)])
 def test_a_java_that_is_too_old_is_named_with_its_place(machine: Path, spelling: str, version: int) -> None:
     home = install(machine / "jvm" / "old", spelling)
-    assert failure().message == f"Java 17 or later was not found (found Java {version} at {home})"
+    assert failure().message == f"Spark needs Java 17 or later, which was not found (found Java {version} at {home})"
+
+
+def test_a_java_home_without_java_is_named(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(machine / "nowhere"))
+    assert failure().message.endswith(f"(JAVA_HOME is '{machine}/nowhere', which has no bin/java)")
 
 
 def test_the_finder_of_macos_is_asked_last(machine: Path) -> None:

@@ -199,6 +199,12 @@ MISTAKES = [
     ),
     ("SELECT t.id FROM PREDICTED Temp⟦#time(5 sec)⟧ t", "UNSUPPORTED", "a window of events", "WINDOW d"),
     ("SELECT t.id FROM Temp⟦#time(5 sec)⟧ t", "UNSUPPORTED", "over the predicted stream 'Temp'", "PREDICTED Temp"),
+    (
+        "SELECT * FROM SEQUENCE [ ⟦Temp⟧(i, _, _, _) ]",
+        "UNSUPPORTED",
+        "over the predicted stream 'Temp'",
+        "INTO a stream",
+    ),
     ("SELECT * FROM PATTERN [ ⟦a=Temp⟧ ]", "UNSUPPORTED", "PATTERN […]", "ask FROM PREDICTED Temp"),
     ("SELECT t.temp_value FROM ⟦Temp⟧ t JOIN Tick#keepall k ON t.id = 1", "UNSUPPORTED", "a join", "PREDICTED Temp"),
 ]

@@ -19,10 +19,10 @@ import pyarrow as pa
 from presage.arrays.codes import first_of, last_of, paired, positions
 from presage.arrays.columns import Universe, Values, bools, bools_of, ints, selected, take, unique
 from presage.arrays.equality import equality_codes, first_occurrences
+from presage.arrays.fold_engine import FoldEngine
 from presage.arrays.jit import Bools, Ints
 from presage.arrays.rows import changes, ordinals
 from presage.operators.windows.kernel.engine import aggregate_columns
-from presage.operators.windows.kernel.fold_engine import FoldEngine
 from presage.operators.windows.kernel.script import Script, whole
 from presage.operators.windows.kernel.slot_engine import SlotEngine, kept_slots
 from presage.operators.windows.kernel.slots import script_total

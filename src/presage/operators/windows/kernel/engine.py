@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.aggregate_engine import AggregateEngine as Engine
-from presage.arrays.columns import Values
-from presage.arrays.jit import Bools, Ints
+from presage.arrays.columns import Values, all_valid
+from presage.arrays.jit import Ints
 from presage.arrays.order_keys import GREATEST, keys_of
 from presage.functions.aggregates import COUNTS_ONCE, aggregate_named
 from presage.operators.windows.kernel.spec import Aggregate
@@ -44,10 +44,6 @@ def aggregate_column(
 def keeps_values(aggregate: Aggregate) -> bool:
     """Whether it reads every value again when nothing leaves the window."""
     return aggregate_named(aggregate.function).keeps_values
-
-
-def all_valid(values: Values) -> Bools:
-    return np.ones(len(values.array), np.bool_) if values.valid is None else values.valid
 
 
 def extreme_of(values: Values, greatest: bool, count: Ints, least: Callable[[Ints], Ints]) -> pa.Array:

@@ -18,9 +18,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from presage.arrays.folds import merged_spread
 from presage.arrays.jit import Bools, Floats, Ints, compiled, inlined, inlined_always
 from presage.arrays.pair_moments import merge_pairs, one_pair
-from presage.operators.windows.kernel.fold import merged_spread
 
 S = TypeVar("S", np.int64, np.float64)
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from presage.arrays.folds import merged_spread
 from presage.arrays.jit import Bools, Floats, Ints, compiled
 from presage.arrays.order_keys import GREATEST
 from presage.arrays.pair_moments import merge_pairs, one_pair
-from presage.operators.windows.kernel.fold import merged_spread
 from presage.operators.windows.kernel.script import Script
 
 NONE = int(GREATEST)

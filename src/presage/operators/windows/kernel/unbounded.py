@@ -12,9 +12,9 @@ import pyarrow as pa
 from presage.arrays.codes import first_of, paired
 from presage.arrays.columns import Universe, Values, bools_of, column, selected
 from presage.arrays.equality import first_occurrences
+from presage.arrays.fold_engine import FoldEngine
 from presage.arrays.jit import Bools
 from presage.operators.windows.kernel.engine import aggregate_column, keeps_values
-from presage.operators.windows.kernel.fold_engine import FoldEngine
 from presage.operators.windows.kernel.script import Script, arrivals
 from presage.operators.windows.kernel.slot_engine import SlotEngine
 from presage.operators.windows.kernel.spec import PASS, Aggregate, Window

@@ -1,4 +1,4 @@
-"""Running aggregates of each code: windows that nothing leaves.
+"""Running aggregates of each code, over rows that only come.
 
 Every loop is one pass in order of arrival, O(rows). It starts from the accumulators of the step before, so that the
 additions are the same however the input is cut, and returns the running values and the accumulators at the end.
@@ -65,6 +65,25 @@ def fold_spread(
             m2[g] += delta * (values[i] - mean[g])
         out[i] = m2[g]
     return out, n, mean, m2
+
+
+@compiled
+def running_spread(codes: Ints, values: Floats, valid: Bools, groups: int) -> Floats:
+    """As the running values of `fold_spread`, with the additions of Spark's stddev, to the last digit."""
+    n = np.zeros(groups, np.float64)
+    mean = np.zeros(groups, np.float64)
+    m2 = np.zeros(groups, np.float64)
+    out = np.empty(codes.size, np.float64)
+    for i in range(codes.size):
+        g = codes[i]
+        if valid[i]:
+            n[g] += 1.0
+            delta = values[i] - mean[g]
+            step = delta / n[g]
+            mean[g] += step
+            m2[g] += delta * (delta - step)
+        out[i] = m2[g]
+    return out
 
 
 @inlined

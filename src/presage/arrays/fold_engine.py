@@ -1,4 +1,4 @@
-"""The engine of aggregates for windows that nothing leaves: over accumulators of each group."""
+"""The engine of aggregates over rows that only come: over accumulators of each group."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from presage.arrays.aggregate_engine import AggregateEngine as Engine
 from presage.arrays.codes import first_of, last_of
-from presage.arrays.columns import Values, take, with_nulls
+from presage.arrays.columns import Values, all_valid, take, with_nulls
+from presage.arrays.folds import fold_least, fold_spread, fold_sum, fold_total
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.order_keys import GREATEST, keys_of
 from presage.arrays.pair_moments import WIDTH, fold_pairs
-from presage.operators.windows.kernel.engine import Engine, all_valid
-from presage.operators.windows.kernel.fold import fold_least, fold_spread, fold_sum, fold_total
-from presage.operators.windows.kernel.slot_engine import SlotEngine
 
 # Accumulators of a spread, by the end of their names.
 SPREAD = {".w": np.int64, ".mean": np.float64, ".m2": np.float64}
@@ -33,7 +32,7 @@ class FoldEngine:
     groups: int
     before: dict[str, pa.Array]
     running: bool
-    slots: SlotEngine
+    slots: Engine
     is_first: Callable[[str, Values], Bools]
     after: dict[str, pa.Array] = field(default_factory=dict)
 
