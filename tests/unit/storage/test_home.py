@@ -84,7 +84,7 @@ def test_a_file_is_not_a_home(tmp_path: Path) -> None:
 def test_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
     Log.open(tmp_path).close()
     (tmp_path / "presage.json").write_text(json.dumps({"format": 99, "id": "x"}))
-    with pytest.raises(ResourceError, match=r"99.*reads 1") as refused:
+    with pytest.raises(ResourceError, match=r"99.*reads 2") as refused:
         Log.open(tmp_path)
     assert code(refused) == "HOME_VERSION"
 
