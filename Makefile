@@ -55,6 +55,7 @@ cluster: setup ## on a standalone cluster of two workers, and there over Spark C
 
 integration: setup ## tests against real servers, which it installs (70 MB) and starts on the loopback
 	@scripts/mosquitto.sh
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[integration]'
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/integration
 
 browser: setup ## the console in a real browser, which it installs where it may; pictures are in tests/browser/pictures

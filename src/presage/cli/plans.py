@@ -55,7 +55,9 @@ def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tup
 def _contents_of(home: Path) -> tuple[Catalog, Library]:
     # Only a home needs the archive's libraries.
     from presage.engine import Engine
-    from presage.storage.file_store import FileStore
+    from presage.storage.home import open_place
 
     with Engine(home=home, live=False) as engine:
-        return engine.catalog, Library(FileStore(), home / "knowledge", keeps=False)
+        catalog = engine.catalog
+    store, path = open_place(home)
+    return catalog, Library(store, path / "knowledge", keeps=False)

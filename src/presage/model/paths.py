@@ -24,6 +24,7 @@ AnyPath = str | os.PathLike[str]
 # `s3://…`, `abfss://…`, and what pathlib makes of them, `s3:/…`; one letter is a drive.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "azure", "adl")  # of object stores
+_STORE = re.compile(rf"({'|'.join(SCHEMES)}):/+([^/].*)")
 MAX_TEXT = 64 * 2**20  # bytes of a file that is read as a whole
 
 
@@ -50,7 +51,9 @@ def is_address(text: str) -> bool:
 
 def home_place(path: AnyPath) -> Path | str:
     """The path of a home, or its address in an object store."""
-    return path if isinstance(path, str) and is_address(path) else home_path(path)
+    # pathlib makes one slash of two.
+    parts = _STORE.match(os.fspath(path)) if isinstance(path, str | os.PathLike) else None
+    return f"{parts[1]}://{parts[2]}" if parts else home_path(path)
 
 
 @dataclass(frozen=True)

@@ -64,23 +64,32 @@ class Committer:
         last_changes = changes_of(at_head)
         self.state = state_after(self._home.journal, journal.head, journal.records)
         self._records = [*journal.records]
+        self._take_over()
         for record in journal.records:
             self._create_and_drop(record)
         comparison = Comparison(self._home, self._tables, self.catalog, self._records, last_changes)
         for record in comparison.lost(self.state):
             self._apply(record)
         self.point = self.state.point()
-        self._take_over()
-        # Only now: until then the files of a process that is paused may belong to its next record.
         self._remove_leftovers(at_head.n, journal.records)
         self._compact_if_due()
 
     def _take_over(self) -> None:
-        """Publish the record that stops a process which had the home, did not release it, and may only be paused."""
+        """Publish the record that stops a process which has the home and may only be paused, before anything else.
+
+        A folder that was released needs none: its lock admits one process. Until the record is there, files that no
+        record names may belong to the next record of the other process.
+        """
+        self._home.await_free(self.state.holder)
         if self._home.was_abandoned:
-            owner = self._home.lease.state.owner
-            with self.turn() as turn:
-                self.publish(turn, Record(turn.n, "takeover", turn.at, takeover=owner))
+            holder = self._home.lease.state.holder
+            record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
+            try:
+                self._journal.write(record)
+            except PresageError as refused:  # another process was quicker
+                raise self._home.in_use() from refused
+            self.state.advance(record)
+            self._records.append(record)
         self._home.generation = self.state.n + 1
         self._home.begin()
 

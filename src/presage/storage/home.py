@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from presage.errors import PresageError, error
-from presage.model.paths import home_path, home_place, is_address
+from presage.model.paths import home_place
 from presage.storage.columns import EVENTS, TABLES
 from presage.storage.failures import TEMPORARY_PREFIX, corrupt
 from presage.storage.file_store import FileStore
@@ -122,10 +122,10 @@ class Home(HomeLayout):
     ) -> Home:
         """Open or create a home; None creates a temporary one, which is removed when it is closed. `options`: of the
         object store of an address."""
-        if isinstance(path, str) and is_address(path):
-            return cls._open_bucket(path, options)
-        temporary = path is None
-        folder = make_temporary() if path is None else home_path(path).resolve()
+        place = home_place(path) if path is not None else make_temporary()
+        if isinstance(place, str):
+            return cls._open_bucket(place, options)
+        temporary, folder = path is None, place.resolve()
         store = FileStore(durable and not temporary)
         _check_ours(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -156,7 +156,8 @@ class Home(HomeLayout):
             with suppress(FileExistsError):  # another process creates it, too
                 store.create(path / FORMAT_FILE, seal(_new_format()))
         identity = read_format(store, path)
-        return cls(store, path, HomeLock(path, []), identity, abandoned=_is_abandoned(store, path))
+        # No lock: each opening is a takeover, so that of two at once one is refused.
+        return cls(store, path, HomeLock(path, []), identity, abandoned=True)
 
     @property
     def folder(self) -> Path:
@@ -183,6 +184,17 @@ class Home(HomeLayout):
     def check_owner(self) -> None:
         """Raise an error in a fork of the process that opened the home."""
         self._lock.check()
+
+    def await_free(self, holder: str) -> None:
+        """Wait until no other process has a home in a bucket; HOME_LOCKED if one does. `holder`: of the last takeover
+        in the journal, whose lease may not be written yet."""
+        if self.store.is_local:
+            return
+        if not await_end(self.store, self.path, holder):
+            raise self.in_use()
+
+    def in_use(self) -> PresageError:
+        return _in_use(self.store, self.path)
 
     def begin(self) -> None:
         """Tell other processes that this one has the home, until `close`."""
@@ -211,9 +223,15 @@ def _is_abandoned(store: Store, folder: PurePath) -> bool:
     if lease is None or lease.released:
         return False
     # Who took over from a process that was paused does not have the lock, which that one still has until it ends.
-    if not lease.locked and not await_end(store, folder, lambda: False, patience=0.0):
-        raise error("HOME_LOCKED", path=folder, owner=lease.owner)
+    if not lease.locked and not await_end(store, folder):
+        raise _in_use(store, folder)
     return True
+
+
+def _in_use(store: Store, folder: PurePath) -> PresageError:
+    lease = read_lease(store, folder)
+    owner = "another engine" if lease is None else lease.owner
+    return error("HOME_LOCKED", path=store.address(folder), owner=owner)
 
 
 def _remove(folder: Path, lock: HomeLock) -> None:

@@ -13,7 +13,6 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -23,8 +22,8 @@ from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
 
 FILE = "lease.json"
-SECONDS = 5.0  # without change, after which a lease has ended
-BEAT = 1.0  # seconds between two changes
+SECONDS = 7.0  # without change, after which a lease has ended
+BEAT = 2.0  # seconds between two changes
 LOOK = 0.25  # seconds between two looks at the lease of another process
 
 
@@ -106,19 +105,16 @@ def read_lease(store: Store, home: PurePath) -> LeaseState | None:
         return None
 
 
-def await_end(store: Store, home: PurePath, stopped: Callable[[], bool], patience: float | None = None) -> bool:
-    """Wait until the lease of another process has ended. False if it still changed after `patience` seconds of waiting,
-    or if `stopped`."""
-    seen, since, began = read_lease(store, home), time.monotonic(), time.monotonic()
-    while seen is not None and not seen.released:
-        if stopped():
-            return False
-        if time.monotonic() - since >= SECONDS:
-            return True
+def await_end(store: Store, home: PurePath, holder: str = "") -> bool:
+    """Wait until the lease of another process has ended. False if it changes: that process is alive.
+
+    `holder`: a process that took over; if the lease is not its own, it may be about to write it.
+    """
+    seen, since = read_lease(store, home), time.monotonic()
+    if (seen is None and not holder) or (seen is not None and seen.released and seen.holder == (holder or seen.holder)):
+        return True
+    while time.monotonic() - since < SECONDS:
         time.sleep(LOOK)
-        now = read_lease(store, home)
-        if now != seen:
-            seen, since = now, time.monotonic()
-            if patience is not None and since - began >= patience:
-                return False
+        if read_lease(store, home) != seen:
+            return False
     return True

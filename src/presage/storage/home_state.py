@@ -96,12 +96,14 @@ class HomeState:
     arrivals: int = 0
     live: LiveState = field(default_factory=LiveState)
     takeovers: list[int] = field(default_factory=list)  # records of takeovers, the last ones
+    holder: str = ""  # the lease of the last one
 
     def advance(self, record: Record) -> None:
         """Apply the next record. Commits and the replay at opening both come here."""
         self.n = record.n
         if record.takeover:
             self.takeovers = [*self.takeovers, record.n][-MOST_TAKEOVERS:]
+            self.holder = record.takeover
         for name in record.drops:
             del self.streams[name]
         for name, tables in record.creates.items():
@@ -156,7 +158,13 @@ class HomeState:
         # Heads of early versions have no deployed statements.
         live = LiveState(**content.get("live", {}))
         arrivals = content.get("arrivals", content["n"])
-        fields = {"streams": streams, "arrivals": arrivals, "live": live, "takeovers": content.get("takeovers", [])}
+        fields = {
+            "streams": streams,
+            "arrivals": arrivals,
+            "live": live,
+            "takeovers": content.get("takeovers", []),
+            "holder": content.get("holder", ""),
+        }
         return cls(content["n"], content["position"], content["catalog_version"], **fields)
 
 

@@ -84,7 +84,7 @@ class Record:
     cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
     live: dict[str, Any] | None = None  # changes of the deployed statements: see `home_state.LiveState`
     nonce: str = ""  # distinguishes it from a record that another process writes under this number
-    takeover: str = ""  # the process that took over the home from one that had not released it
+    takeover: str = ""  # the lease of a process that took over the home
 
     def changes(self) -> list[Record | Part]:
         return [self, *self.parts]

@@ -13,6 +13,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 # Options of the connection, which obstore takes apart from those of the service.
 CLIENT = {"allow_http", "timeout", "connect_timeout", "proxy_url", "allow_invalid_certificates", "user_agent"}
 ENV = "env:"
+# Throttling and lost connections are retried for so long; a home must then say that its store does not answer.
+RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
 MEMORY = 64 << 20  # bytes of a file that is written; a larger one waits on the local disk
 _stores: dict[tuple[str, int], ObjectStore] = {}  # by bucket and process, for `opened_at`
@@ -71,7 +74,8 @@ class ObjectStore(Store):
             if any(each.startswith("http://") for each in (*config.values(), os.environ.get("AWS_ENDPOINT_URL", ""))):
                 client.setdefault("allow_http", "true")
             try:
-                self._client = cast(Any, from_url)(self.bucket, config=config, client_options=client)
+                make = cast(Any, from_url)
+                self._client = make(self.bucket, config=config, client_options=client, retry_config=RETRIES)
             except (BaseError, ValueError) as failure:
                 raise StoreError(str(failure).splitlines()[0]) from failure
             self._pid = os.getpid()
