@@ -11,6 +11,7 @@ import pytest
 
 from presage.errors import PresageError
 from presage.storage.home import FORMAT, FORMAT_FILE
+from presage.storage.sealed_json import unseal
 from recovery.living import Living
 from recovery.recalling import recalling_home
 from recovery.store_home import JOB, STORED, begin, begin_capabilities, go_on, go_on_with_capabilities
@@ -53,7 +54,7 @@ def test_a_kept_home_opens_and_goes_on_as_if_it_had_never_been_closed(home: Path
 
 
 def test_a_home_of_another_format_is_refused_by_name(home: Path) -> None:
-    content = json.loads((home / FORMAT_FILE).read_text())
+    content = unseal((home / FORMAT_FILE).read_bytes())
     (home / FORMAT_FILE).write_text(json.dumps({**content, "format": FORMAT + 1}))
     with pytest.raises(PresageError, match=str(FORMAT + 1)) as refused:
         Living(home)

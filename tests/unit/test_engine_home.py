@@ -74,9 +74,7 @@ def test_what_is_no_path_is_refused_with_a_code(home: object) -> None:
     assert refused.value.code == "BAD_VALUE"
 
 
-@pytest.mark.parametrize(
-    "address", ["s3://bucket/plant", " s3://bucket/plant", "file:///tmp/plant", "hdfs://name/plant"]
-)
+@pytest.mark.parametrize("address", [" s3://bucket/plant", "file:///tmp/plant", "hdfs://name/plant"])
 def test_an_address_is_refused_wherever_a_home_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], address: str
 ) -> None:
@@ -96,6 +94,17 @@ def test_an_address_is_refused_wherever_a_home_is_named(
         assert main() == 1
         assert "error[NOT_LOCAL]" in capsys.readouterr().err, arguments
     assert [path.name for path in tmp_path.iterdir()] == ["q.epl"]
+
+
+def test_commands_that_read_folders_refuse_a_bucket(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in (["status"], ["metrics"], ["log"]):
+        monkeypatch.setattr(
+            sys, "argv", ["presage", *arguments, "s3://bucket/plant", *(["inspect"] * ("log" in arguments))]
+        )
+        assert main() == 1
+        assert "error[NOT_LOCAL]" in capsys.readouterr().err, arguments
 
 
 def test_an_address_is_no_path_of_events(tmp_path: Path) -> None:

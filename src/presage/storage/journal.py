@@ -1,8 +1,8 @@
 """The journal of a home: numbered, durable records. Writing a record is the commit.
 
 `journal/` contains a head (the state after record n), `head-<n>.json`, and the records after n, one file each. Records
-are put if absent. Journals of earlier versions have one `head.json`, and `.done` instead of `.json` for a record that
-is applied to all tables.
+are put if absent. Journals of earlier versions have a head without a number, and another suffix for records that are
+applied to all tables.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def test_a_worker_without_the_home_says_so(tmp_path: Path) -> None:
 
 def test_states_that_a_worker_wrote_elsewhere_are_not_recorded(tmp_path: Path) -> None:
     home = Home.__new__(Home)
-    home.path, home.states = tmp_path, tmp_path / "states"
+    home.store, home.path, home.states = FileStore(), tmp_path, tmp_path / "states"
     home.states.mkdir()
     outcome = Outcome("1", 0, chains={"2": (StateRef("here.states", 0, 1, 1), StateRef("there.states", 0, 1, 1))})
     with pytest.raises(PresageError, match=r"there\.states") as caught:

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from presage.arrays.codes import kept_in_order
+from presage.arrays.folds import running_spread
 from presage.arrays.key_marks import marks_of, rows_with
 from presage.functions.aggregates import COUNTS_ONCE, aggregates
 from presage.operators.windows.kernel.aggregate import AggregateKernel
@@ -48,6 +49,7 @@ def warm() -> None:
     marks = marks_of([events.column("s")], events.num_rows)  # used by large states only
     rows_with(marks, marks)
     kept_in_order(np.arange(2), np.arange(2))  # used by deltas of states
+    running_spread(np.zeros(1, np.int64), np.zeros(1), np.ones(1, np.bool_), 1)  # used by history
     warm_joins()
 
 
