@@ -158,6 +158,9 @@ AT_END = {
         ("a", 10, sum(range(0, 13, 2)) + 30 + 32 + 34, END),
         ("b", 9, sum(range(1, 13, 2)) + 31 + 33 + 35, END),
     ],
+    # Rows before the last one do not count: the average of b was below 14 for a while.
+    "SELECT sym, avg(x) AS mean FROM Tick" + UNTIL + "GROUP BY sym HAVING avg(x) < 14 OUTPUT LAST": [("a", 13.8, END)],
+    "SELECT DISTINCT sum(x) > 0 AS some FROM Tick" + UNTIL + "GROUP BY sym OUTPUT LAST": [(True, END)],
     "SELECT sym, count(*) AS n, sum(x) AS s FROM Tick#time(4 min)" + UNTIL + "GROUP BY sym OUTPUT SNAPSHOT": [
         ("a", 2, 66, END),
         ("b", 2, 68, END),
