@@ -356,7 +356,7 @@ WARNINGS: dict[str, tuple[str, str]] = {
         "add OUTPUT LAST for one row per group, the table that SQL gives",
     ),
     "SESSION_OF_ALL_GROUPS": (
-        "GROUP BY names {more}, which is no key of the session: events of all groups prolong the sessions that they share",
+        "GROUP BY names {more}, which is no key of the session: groups share its sessions, and prolong them together",
         "write {own} for sessions of each group, or leave it if that is what you mean",
     ),
     "EVENTS_BEFORE_NOW": (

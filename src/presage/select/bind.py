@@ -192,7 +192,7 @@ class _SelectBinder:
             node = Filter(node, where)
         before = node
         node, outputs, having = self._aggregate(node, is_join, outputs, having, group_by)
-        # OUTPUT LAST at the end of input: HAVING and DISTINCT are about its rows, not about those that came before them.
+        # OUTPUT LAST at the end of input: HAVING and DISTINCT are about its rows, not about those before them.
         at_end = query.output is not None and query.output.every is None and not self.snapshot
         if having is not None and not at_end:
             node = Filter(node, having)
@@ -200,10 +200,7 @@ class _SelectBinder:
         alone = len(self.items) == 1 and node is before
         passing = alone and not query.distinct and query.output is None and query.insert_into is None
         brought = passing and SHOWN_TIME in node.column_names()
-        if at_end:
-            node = self._last(node, outputs, group_by, having)
-        else:
-            node = self._emit(node, outputs, group_by, brought)
+        node = self._last(node, outputs, group_by, having) if at_end else self._emit(node, outputs, group_by, brought)
         columns = tuple(Field(o.name, o.expr.type) for o in outputs)
         # To Spark, names that differ only in case are one column.
         if all(c.name.lower() != "at" for c in columns):

@@ -16,17 +16,18 @@ _KEYED = {each.name for each in window_types() if each.has_bounds and each.then 
 
 def check_sessions(statement: s.Statement, text: str) -> Iterator[QueryWarning]:
     """Groups that are no key of the session: events of the others prolong the sessions that they share."""
-    for query in (node for node in nodes_of(statement) if isinstance(node, s.Query)):
-        for item, window in ((item, window) for item in query.items for window in item.windows):
-            if window.name.lower() in _KEYED:
-                keys = [_bare(each, item) for each in window.args[1:]]
-                written = {each.alias: each.expr for each in query.select if each.alias}
-                named = [(each, written.get(getattr(each, "name", ""), each)) for each in query.group_by]
-                groups = [group for name, group in named if not _has(keys, _bare(name, item))]
-                more = [_text(each, text) for each in groups if not _has(keys, _bare(each, item))]
-                if more:
-                    own = f"#{window.name}({', '.join([*(_text(each, text) for each in window.args), *more])})"
-                    yield warning("SESSION_OF_ALL_GROUPS", window.span, more=", ".join(more), own=own)
+    queries = [node for node in nodes_of(statement) if isinstance(node, s.Query)]
+    sources = [(query, item) for query in queries for item in query.items]
+    for query, item in sources:
+        for window in (each for each in item.windows if each.name.lower() in _KEYED):
+            keys = [_bare(each, item) for each in window.args[1:]]
+            written = {each.alias: each.expr for each in query.select if each.alias}
+            named = [(each, written.get(getattr(each, "name", ""), each)) for each in query.group_by]
+            groups = [group for name, group in named if not _has(keys, _bare(name, item))]
+            more = [_text(each, text) for each in groups if not _has(keys, _bare(each, item))]
+            if more:
+                own = f"#{window.name}({', '.join([*(_text(each, text) for each in window.args), *more])})"
+                yield warning("SESSION_OF_ALL_GROUPS", window.span, more=", ".join(more), own=own)
 
 
 def _text(node: s.Node, text: str) -> str:
