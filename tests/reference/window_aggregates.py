@@ -106,7 +106,7 @@ def percentile(values: list[float], share: float) -> float:
     ordered = sorted(values, key=rank)
     place = (len(ordered) - 1) * share
     low, high = ordered[math.floor(place)], ordered[math.ceil(place)]
-    return low if low == high else (math.ceil(place) - place) * low + (place - math.floor(place)) * high
+    return low if low == high or place == math.floor(place) else low + (place - math.floor(place)) * (high - low)
 
 
 def correlation(pairs: list[tuple[float, float]]) -> float | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from presage.functions.aggregates.aggregate import register_aggregate
 from presage.functions.aggregates.percentile import Percentile
+
+if TYPE_CHECKING:
+    from presage.arrays.jit import Floats
 
 
 class Median(Percentile):
@@ -15,6 +18,9 @@ class Median(Percentile):
 
     def share(self, call: Any) -> float:
         return 0.5
+
+    def between(self, low: Floats, high: Floats, weight: Floats) -> Floats:
+        return 0.5 * low + 0.5 * high
 
 
 register_aggregate(Median())

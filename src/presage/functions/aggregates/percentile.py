@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from presage.arrays.aggregate_engine import AggregateColumn, AggregateEngine
     from presage.arrays.columns import Values
+    from presage.arrays.jit import Floats
 
 
 def _is_share(value: object) -> bool:
@@ -36,9 +37,13 @@ class Percentile(AggregateFunction):
         from presage.arrays.columns import with_nulls
 
         low, high, weight, present = engine.quantile(values, self.share(column))
-        with np.errstate(invalid="ignore"):  # a part of infinity and one of minus infinity: NaN, as in Spark
-            between = (1.0 - weight) * low + weight * high
+        with np.errstate(invalid="ignore", over="ignore"):
+            between = self.between(low, high, weight)
         return with_nulls(np.where((low == high) | (weight == 0.0), low, between), present)
+
+    def between(self, low: Floats, high: Floats, weight: Floats) -> Floats:
+        """To the bit what Spark computes: NaN from minus infinity on."""
+        return low + weight * (high - low)
 
     def catalyst(self, call: Any, value: Any, place: Any) -> Any:
         from pyspark.sql import functions as F
