@@ -376,7 +376,8 @@ def names_of(node: Aggregate) -> tuple[tuple[str, ...], tuple[spec.Aggregate, ..
     for i, named in enumerate(node.aggregates):
         assert isinstance(named.expr, AggregateCall)
         column = None if named.expr.arg is None else f"_x{i}"
-        calls.append(spec.Aggregate(named.expr.function, column, named.name, named.expr.distinct))
+        call = named.expr
+        calls.append(spec.Aggregate(call.function, column, named.name, call.distinct, constants=call.constants))
     return tuple(g.name for g in node.group_by), tuple(calls)
 
 
