@@ -371,6 +371,10 @@ WARNINGS: dict[str, tuple[str, str]] = {
         "GROUP BY without OUTPUT gives a row for each event, with the values of its group so far",
         "add OUTPUT LAST for one row per group, the table that SQL gives",
     ),
+    "SESSION_OF_ALL_GROUPS": (
+        "GROUP BY names {more}, which is no key of the session: groups share its sessions, and prolong them together",
+        "write {own} for sessions of each group, or leave it if that is what you mean",
+    ),
     "EVENTS_BEFORE_NOW": (
         "statement '{name}' starts now and does not read events that arrived earlier: {counts}",
         "write WITHIN [, ) after FROM to begin with the first event, or WITHIN [now, ) if that is what you mean",

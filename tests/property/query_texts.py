@@ -1,7 +1,8 @@
 """Strategies: well-typed queries as text over one small catalog, and small worlds of events for it.
 
 The catalog has inheritance, a relation, and derived streams of every making: by a filter, by a window, by two
-producers, by a join, by a timer, under a time of their own, at an output rate, and over another derived stream.
+producers, by a join, by a timer, by sessions, under a time of their own, at an output rate, past the last
+event of the log, and over another derived stream.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ INSERT INTO Counts SELECT k, count(*) AS v FROM Busy#time_batch(2 sec) GROUP BY 
 INSERT INTO Moved SELECT k, n, x, at + 1 sec AS at FROM Temp WITHIN [, 2024-03-01T09:00:06);
 INSERT INTO Rated SELECT k, sum(v) AS v FROM Tick GROUP BY k OUTPUT LAST EVERY 2 sec;
 INSERT INTO Kept SELECT k, n, at FROM Temp WHERE n > 0;
+INSERT INTO Ahead SELECT k, v, CASE WHEN v = 2 THEN at - 3 sec ELSE at + 4 sec END AS at FROM Tick;
+INSERT INTO Ended SELECT k, count(*) AS v FROM Ahead#time_batch(2 sec) WITHIN [, 2024-03-01T09:00:20) GROUP BY k;
+INSERT INTO Again SELECT k, v, at FROM Ended WHERE v > 1;
+INSERT INTO Visits SELECT k, count(*) AS v, max(n) AS n, window_start AS since FROM Sensor#session(2 sec, k) GROUP BY k;
 """
 RELATIONS = {"Room": [{"k": "a", "floor": 1}, {"k": "b", "floor": 2}, {"k": "b", "floor": 3}, {"k": None, "floor": 4}]}
 STREAMS: dict[str, dict[str, str]] = {
@@ -46,6 +51,10 @@ STREAMS: dict[str, dict[str, str]] = {
     "Moved": {"k": "S", "n": "I", "x": "D", "at": "T"},
     "Rated": {"k": "S", "v": "L", "at": "T"},
     "Kept": {"k": "S", "n": "I", "at": "T"},
+    "Ahead": {"k": "S", "v": "L", "at": "T"},
+    "Ended": {"k": "S", "v": "L", "at": "T"},
+    "Again": {"k": "S", "v": "L", "at": "T"},
+    "Visits": {"k": "S", "v": "L", "n": "I", "since": "T", "at": "T"},
 }
 BASE = ("Temp", "Door", "Tick")
 RELATION = {"k": "S", "floor": "I"}
@@ -179,8 +188,8 @@ class Words:
         options = {
             "S": ["min", "max", "first", "last"],
             "I": ["min", "max", "first", "last"],
-            "L": ["count", "min", "first"],
-            "D": ["avg", "sum", "min", "max", "median", "first", "last"],
+            "L": ["count", "count_if", "min", "first"],
+            "D": ["avg", "sum", "min", "max", "median", "percentile", "first", "last"],
             "B": ["first", "last", "min"],
             "T": ["min", "max", "last"],
         }[kind]
@@ -189,6 +198,10 @@ class Words:
             return self.pick(
                 "count(*)", f"count({inner.term(self.pick(*'SID'), 1)})", f"count(DISTINCT {inner.term('I', 1)})"
             )
+        if function == "count_if":
+            return f"count_if({inner.condition(0)})"
+        if function == "percentile":
+            return f"percentile({inner.term(self.pick('I', 'L', 'D'), 1)}, {self.pick('0', '0.3', '0.9', '1')})"
         if function in ("avg", "median", "sum"):
             argument = inner.term("D" if function == "sum" else self.pick("I", "L", "D"), 1)
             return f"{function}({argument})"
@@ -293,9 +306,15 @@ def _select(draw: st.DrawFn, streams: dict[str, dict[str, str]], named: bool = F
         selected.append(f"{writer.term(kind)} AS {prefix}{i}")
         columns[f"{prefix}{i}"] = kind
     if not named and aggregated and not draw(st.integers(0, 4)):
-        selected.append(
-            draw(st.sampled_from([f"stddev({plain.term('D', 0)}) AS sd", f"window({plain.term('S', 0)}) AS w"]))
-        )
+        pair = f"{plain.term('D', 0)}, {plain.term('I', 0)}"
+        several = [f"stddev({plain.term('D', 0)}) AS sd", f"window({plain.term('S', 0)}) AS w", f"corr({pair}) AS co"]
+        selected.append(draw(st.sampled_from(several)))
+    bounds = any(each in sources for each in BOUNDED)
+    if bounds and draw(st.booleans()):
+        selected.append(f"{draw(st.sampled_from(['window_start', 'window_end']))} AS {prefix}w")
+        columns[f"{prefix}w"] = "T"
+    if named and not draw(st.integers(0, 3)):
+        selected.append(f"{plain.term('T', 1)} AS at")
     if named:
         columns["at"] = "T"
     clauses = [f"SELECT {'DISTINCT ' * (not draw(st.integers(0, 5)))}{', '.join(selected)}", f"FROM {sources}"]
@@ -307,11 +326,13 @@ def _select(draw: st.DrawFn, streams: dict[str, dict[str, str]], named: bool = F
     if groups:
         clauses.append(f"GROUP BY {', '.join(groups)}")
     if not draw(st.integers(0, 5)):
-        clauses.append(f"HAVING {words.condition() if aggregated else plain.condition()}")
+        having = words.condition() if aggregated else plain.condition()
+        if bounds and draw(st.booleans()):
+            having = f"window_end > {plain.literal('T')} OR ({having})"
+        clauses.append(f"HAVING {having}")
     if not draw(st.integers(0, 4)):
         clauses.append(f"OUTPUT {draw(st.sampled_from(['ALL', 'LAST', 'FIRST']))} EVERY {draw(st.integers(1, 3))} sec")
-    elif within and within[-2] not in ", " and not draw(st.integers(0, 1)):
-        bounds = any(each in sources for each in BOUNDED)
+    elif not draw(st.integers(0, 1 if within and within[-2] not in ", " else 5)):
         clauses.append(f"OUTPUT {draw(st.sampled_from(['LAST'] if bounds else ['LAST', 'SNAPSHOT']))}")
     return Written("\n".join(clauses), columns)
 

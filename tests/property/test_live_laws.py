@@ -74,6 +74,14 @@ TEXTS = [
     "SELECT k, count(*) AS c FROM Sensor#time_batch(2 sec) WITHIN [2024-03-01T09:00:00, ) GROUP BY k",
     "SELECT k, max(n) AS m FROM Sensor#groupwin(k)#length(2) WITHIN [2024-03-01T09:00:01, 2024-03-01T09:00:05) "
     "GROUP BY k",
+    "SELECT k, count(*) AS c, percentile(n, 0.9) AS p, window_start AS w FROM Sensor#tumble(2 sec, 1 sec) GROUP BY k",
+    "SELECT k, sum(n) AS s, window_end AS w FROM Sensor#hop(3 sec, 1 sec) "
+    "WITHIN [2024-03-01T09:00:01, 2024-03-01T09:00:06] GROUP BY k",
+    "SELECT k, count_if(x > 0.0) AS c, corr(x, n) AS r, window_start AS w FROM Temp#session(2 sec, k) "
+    "WITHIN [, 2024-03-01T09:00:07) GROUP BY k",
+    "SELECT k, avg(n) AS a FROM Sensor WITHIN [, 2024-03-01T09:00:06) GROUP BY k HAVING count(*) > 1 OUTPUT LAST",
+    "SELECT DISTINCT max(n) AS m FROM Sensor#time(2 sec) WITHIN [2024-03-01T09:00:00, 2024-03-01T09:00:05) GROUP BY k "
+    "OUTPUT SNAPSHOT",
     "SELECT k, v FROM Busy",
     "SELECT k, count(*) AS c FROM Counts#length(3) GROUP BY k",
     "INSERT INTO Hot SELECT k, x FROM Temp WHERE x > 0.0; SELECT k, count(*) AS c FROM Hot#time(2 sec) GROUP BY k",

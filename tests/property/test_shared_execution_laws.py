@@ -89,6 +89,10 @@ WINDOWS = [
     "GROUP BY sym OUTPUT LAST",
     "SELECT sym, sum(x) AS a FROM Tick(n > {c})#time({e} sec) WITHIN [2024-03-01T09:00:00, 2024-03-01T09:00:07) "
     "GROUP BY sym OUTPUT SNAPSHOT",
+    "SELECT DISTINCT sum(x) + {d} AS a FROM Tick WITHIN [2024-03-01T09:00:00, 2024-03-01T09:00:06) WHERE n > {c} "
+    "GROUP BY sym HAVING count(*) > {d} OUTPUT LAST",
+    "SELECT sym, count_if(n > {c}) AS a, percentile(x, 0.3) AS b, corr(x, n) AS r FROM Tick#time({e} sec){h} "
+    "GROUP BY sym",
 ]
 FORMS = [*PATTERNS, *PLAIN, *WINDOWS]
 # In small worlds, too: journals are shortened, files swept, states written as changes, windows

@@ -16,7 +16,7 @@ from presage.storage import committer
 from presage.storage import failpoints as point
 from recovery.crashing import Crash, CrashAt, MemoryDisk
 from recovery.living import Living
-from recovery.ticks import MATCHING, OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks
+from recovery.ticks import BOUNDED, MATCHING, OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks
 
 POINTS = (point.STATES_WRITTEN, *point.POINTS)
 
@@ -34,7 +34,7 @@ def load(stream: str, rows: list[dict[str, Any]], key: str) -> Action:
 
 
 def deploy(name: str) -> Action:
-    return Action(f"deploy {name}", lambda home: home.deploy((STATEMENTS | MATCHING)[name], name) and None)
+    return Action(f"deploy {name}", lambda home: home.deploy((STATEMENTS | MATCHING | BOUNDED)[name], name) and None)
 
 
 def replace_window(home: Living) -> None:
@@ -51,16 +51,18 @@ DRAIN = Action("drain", Living.drain)
 BEFORE = [
     load("Tick", ticks(0, 6), "t0"),
     load("Quote", quotes(0, 5), "q0"),
-    *(deploy(name) for name in ("filter", "join", "batch", "rated", "falls", "silent")),
+    *(deploy(name) for name in ("filter", "join", "batch", "rated", "falls", "silent", "visits", "holds")),
 ]
 LIFE = [
     deploy("window"),
     deploy("hot"),
     deploy("over"),
+    deploy("spans"),
     load("Tick", ticks(9, 6), "t1"),
     load("Quote", quotes(8, 9), "q1"),
     deploy("past"),
     deploy("ends"),
+    deploy("means"),
     DRAIN,
     Action("replace", replace_window),
     Action("stop", stop_filter),

@@ -26,6 +26,17 @@ MATCHING = {
     "silent": "SELECT a.sym, a.price FROM PATTERN "
     "[ EVERY a=Tick -> (timer:interval(3 sec) AND NOT Quote(sym = a.sym)) ]",
 }
+# Windows with bounds, and rows at the end.
+BOUNDED = {
+    "spans": "SELECT sym, count_if(price > 2) AS n, percentile(price, 0.9) AS p, window_start AS w "
+    "FROM Tick#hop(4 sec, 2 sec) GROUP BY sym",
+    "visits": "SELECT sym, sum(price) AS s, window_start AS w FROM Tick#session(4 sec, sym) "
+    "WITHIN [2024-01-01, 2024-01-01T00:00:22) GROUP BY sym",
+    "means": "SELECT sym, avg(price) AS m, corr(price, price) AS c FROM Tick "
+    "WITHIN [2024-01-01, 2024-01-01T00:00:22) GROUP BY sym HAVING count(*) > 1 OUTPUT LAST",
+    "holds": "SELECT sym, count(*) AS n FROM Tick#time(4 sec) WITHIN [2024-01-01, 2024-01-01T00:00:22) GROUP BY sym "
+    "OUTPUT SNAPSHOT",
+}
 # What the other capabilities keep in their states.
 UNCERTAIN_STREAMS = """
 CREATE STREAM Seen (person STRING, place STRING, at TIMESTAMP) EVENT TIME at KEY (person) PROBABILISTIC (place)

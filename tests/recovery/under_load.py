@@ -12,9 +12,9 @@ import sys
 from collections.abc import Callable, Container
 from typing import Any, Protocol
 
-from recovery.ticks import STATEMENTS, STREAMS
+from recovery.ticks import BOUNDED, STATEMENTS, STREAMS
 
-NAMES = ("filter", "window", "join", "batch", "rated", "hot", "over", "past")
+NAMES = ("filter", "window", "join", "batch", "rated", "hot", "over", "past", "spans", "means")
 ROWS_PER_LOAD = 5
 
 
@@ -30,7 +30,7 @@ def begin(known: Container[str], declare: Callable[[str], object], deploy: Calla
         if line.split()[2] not in known:
             declare(line)
     for name in NAMES:
-        deploy(STATEMENTS[name], name)
+        deploy((STATEMENTS | BOUNDED)[name], name)
 
 
 def load(home: Home, number: int) -> None:

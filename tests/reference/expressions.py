@@ -259,6 +259,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "size": strict(len),
     "startswith": strict(str.startswith),
     "substring": strict(_substring),
+    "timestamp_micros": strict(lambda x: x),
     "unix_seconds": strict(lambda x: x // 1_000_000),
     "upper": strict(str.upper),
     "year": strict(lambda x: _moment(x).year),

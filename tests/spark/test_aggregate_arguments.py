@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from presage import Engine
 from reference.aggregate_worlds import close
@@ -105,3 +107,52 @@ def test_recall_over_history_and_over_parts_of_it(spark: SparkSession, tmp_path:
         assert_same(rows, wanted)
         over = "SELECT t.sym, r.n FROM Tick t RECALL ( SELECT count_if(h.x > 3) OVER () AS n FROM Tick h ) AS r"
         assert engine.query(over).to_arrow().num_rows
+
+
+SHARES = (0, 0.1, 0.25, 0.3, 1 / 3, 0.5, 0.9, 0.95, 1)
+SPECIAL = [None, math.nan, math.inf, -math.inf, 0.0, 1e308, -1e308, 5e-324]
+
+
+def test_they_are_those_of_spark_over_random_values(spark: SparkSession, tmp_path: Path) -> None:
+    dice = Random(27)
+    rows = []
+    for k in range(400):
+        values = [
+            lambda: dice.gauss(0.0, 1.0),
+            lambda: float(dice.randint(-3, 3)),
+            lambda: dice.gauss(0.0, 1.0) * 10 ** dice.randint(-9, 9),
+            lambda: dice.choice([*SPECIAL, 1.5, 2.5, 2.5]),
+        ][k % 4]
+        for _ in range(dice.choice([1, 2, 3, 4, 9, 30])):
+            rows.append((k, values(), values(), dice.choice([7, -7, 2**53 + 1, None, dice.randint(-99, 99)])))
+    table = spark.createDataFrame(rows, "k int, x double, y double, n long")
+    calls = [F.percentile(c, share).alias(f"{c}{i}") for c in "xn" for i, share in enumerate(SHARES)]
+    calls += [F.corr("x", "y").alias("r"), F.corr("x", "x").alias("s"), F.count_if(F.expr("x > n")).alias("c")]
+    wanted = {row["k"]: row.asDict() for row in table.groupBy("k").agg(*calls).collect()}
+    written = [f"percentile({c}, {share!r}) AS {c}{i}" for c in "xn" for i, share in enumerate(SHARES)]
+    with Engine(spark, tmp_path / "home") as engine:
+        engine.execute("CREATE STREAM T (k INT, x DOUBLE, y DOUBLE, n LONG, at TIMESTAMP) EVENT TIME at;")
+        engine.load("T", [dict(zip("kxyn", row, strict=True), at="2024-01-01T00:00:00Z") for row in rows])
+        text = (
+            f"SELECT k, {', '.join(written)}, corr(x, y) AS r, corr(x, x) AS s, count_if(x > n) AS c FROM T GROUP BY k"
+        )
+        made = engine.query(f"{text} OUTPUT LAST").to_arrow().drop_columns("at").to_pylist()
+    assert len(made) == len(wanted)
+    for row in made:
+        own = wanted[row["k"]]
+        for name in own.keys() - {"r", "s"}:  # to the bit
+            assert repr(row[name]) == repr(own[name]), (name, row, own)
+        for name in ("r", "s"):  # sums in another order
+            both_numbers = None not in (row[name], own[name]) and not math.isnan(own[name])
+            same = abs(row[name] - own[name]) <= 1e-9 if both_numbers else repr(row[name]) == repr(own[name])
+            assert same, (name, row, own)
+
+
+def test_a_column_correlates_with_itself_entirely(tmp_path: Path) -> None:
+    with Engine(home=tmp_path / "home", placement="local") as engine:
+        engine.execute(TICK)
+        engine.load("Tick", [{"sym": "a", "x": x, "y": -1e200 * x, "at": "2024-01-01"} for x in (1, 2, 3, 2)])
+        text = "SELECT corr(x, x) AS a, corr(x, -x) AS b, corr(x * 1e-150, y * 1e-50) AS c FROM Tick OUTPUT LAST"
+        (row,) = engine.query(text).to_arrow().to_pylist()
+        assert (row["a"], row["b"]) == (1.0, -1.0)
+        assert math.isclose(row["c"], -1.0)

@@ -200,7 +200,7 @@ class DeploymentRegistry(Mapping[str, Deployment]):
 
     def _warn(self, statement: Statement, query: s.Query, source: Source | None, plan: Node) -> None:
         """Keep and log the warnings of a statement that was just deployed."""
-        warnings = [*warnings_of(query, source)] if source is not None else []
+        warnings = [*warnings_of(query, source, deployed=True)] if source is not None else []
         if statement.since is not None and query.within is None:  # WITHIN [now, ) is explicit
             missed = missed_events(plan, self.archive, statement.since.position, statement.name, query.span)
             warnings += [missed] if missed is not None else []

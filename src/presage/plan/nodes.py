@@ -39,7 +39,7 @@ def order_columns(depth: int) -> tuple[str, ...]:
 
 
 class Trait(Flag):
-    """What a deployed statement asks of the nodes of its plan."""
+    """What planning and deployed statements ask of the nodes of a plan."""
 
     NONE = 0
     READS_HISTORY = auto()  # it searches history, chunk by chunk
@@ -48,6 +48,7 @@ class Trait(Flag):
     LOOKS_BACK = auto()  # it processes past events before its first event
     KEEPS_PAIRS = auto()  # its state holds pairs of events that were joined when they arrived
     PASSES_COLUMNS = auto()  # its rows have all columns of its input
+    RUNS_AHEAD = auto()  # its last rows may be later than the last event of the log
 
 
 def traits_of(plan: Node) -> Trait:
@@ -451,6 +452,10 @@ class Retime(Node):
         # The time of emission becomes the first order column: it is the arrival order of the new events.
         return self.input.depth + 1
 
+    @property
+    def traits(self) -> Trait:
+        return Trait.RUNS_AHEAD
+
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
         return wanted | {self.column}
 
@@ -473,7 +478,8 @@ class Stamp(Node):
 
     @property
     def traits(self) -> Trait:
-        return Trait.PASSES_COLUMNS
+        # The clock of its statement goes on to the upper bound.
+        return Trait.PASSES_COLUMNS | (Trait.NONE if self.upper is None else Trait.RUNS_AHEAD)
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -484,7 +490,8 @@ class Stamp(Node):
 
     def absorb(self, condition: Expr) -> Node | None:
         # The emission time is known here, not in every node below.
-        if self.input.depth or condition.columns() & {"at", TIME}:
+        # The rows that it drops may be the last events of the stream, at which the clock of the query stops.
+        if self.input.depth or condition.columns() & {"at", TIME} or Trait.RUNS_AHEAD in traits_of(self):
             return None
         return replace(self, input=Filter(self.input, condition))
 
@@ -493,3 +500,13 @@ class Stamp(Node):
 
     def label(self) -> str:
         return "Stamp [at]"
+
+
+def streams_ahead(plan: Node) -> Iterator[Node]:
+    """The derived streams that a statement reads whose last event may be later than that of the log."""
+    if isinstance(plan, Retime | Stamp):
+        if Trait.RUNS_AHEAD in traits_of(plan):
+            yield plan
+        return
+    for node in plan.timed:
+        yield from streams_ahead(node)

@@ -22,7 +22,7 @@ from presage.lang.recall_syntax import SimilarClause
 from presage.lang.tree_walk import nodes_of
 from presage.model.text import Span
 from presage.model.time import TimeRange, format_timestamp
-from presage.model.types import LONG, TIMESTAMP, is_orderable
+from presage.model.types import BOOLEAN, LONG, TIMESTAMP, is_orderable
 from presage.operators.windows.nodes import (
     Aggregate,
     Distinct,
@@ -171,15 +171,15 @@ class _SelectBinder:
 
     def bind(self, upper: int | None) -> BoundQuery:
         query, attempt = self.query, self.problems.attempt
-        conditions = ExpressionBinder(self.scope, no_aggregates_in="a condition of FROM or WHERE")
+        shown = self._with_bounds()
+        conditions = ExpressionBinder(shown, no_aggregates_in="a condition of FROM or WHERE")
         joined = [item.on for item in query.items if item.on is not None]
         on = [attempt(lambda c=c: conditions.condition(c, "ON")) for c in joined]  # type: ignore[misc]
         written = query.where
-        where = attempt(lambda: conditions.condition(written, "WHERE")) if written is not None else None
-        shown = self._with_bounds()
+        where = attempt(lambda: self._where(conditions, written)) if written is not None else None
         terms = ExpressionBinder(shown)
         outputs = bind_outputs(query, shown, terms, self.problems)
-        plain = ExpressionBinder(self.scope, no_aggregates_in="GROUP BY")
+        plain = ExpressionBinder(shown, no_aggregates_in="GROUP BY")
         groups = [attempt(lambda g=g: self._group(plain, g)) for g in query.group_by]  # type: ignore[misc]
         having = attempt(lambda: self._having()) if query.having is not None else None
         self.problems.raise_any()
@@ -192,13 +192,15 @@ class _SelectBinder:
             node = Filter(node, where)
         before = node
         node, outputs, having = self._aggregate(node, is_join, outputs, having, group_by)
-        if having is not None:
+        # OUTPUT LAST at the end of input: HAVING and DISTINCT are about its rows, not about those before them.
+        at_end = query.output is not None and query.output.every is None and not self.snapshot
+        if having is not None and not at_end:
             node = Filter(node, having)
         # Rows of a match that pass unchanged, and do not become events, show the time of the match.
         alone = len(self.items) == 1 and node is before
         passing = alone and not query.distinct and query.output is None and query.insert_into is None
         brought = passing and SHOWN_TIME in node.column_names()
-        node = self._emit(node, outputs, group_by, brought)
+        node = self._last(node, outputs, group_by, having) if at_end else self._emit(node, outputs, group_by, brought)
         columns = tuple(Field(o.name, o.expr.type) for o in outputs)
         # To Spark, names that differ only in case are one column.
         if all(c.name.lower() != "at" for c in columns):
@@ -208,10 +210,20 @@ class _SelectBinder:
 
     def _group(self, binder: ExpressionBinder, node: s.Expr) -> Expr:
         bound = binder.bind(_resolve_alias(node, self.query, self.scope))
+        self._refuse_bound(bound, "in GROUP BY", "leave it out: a row is of one window, whatever GROUP BY names")
         if not is_orderable(bound.type):
             expected, fix = "values that can be compared", "group by the value at a key: m['key']"
             raise error("TYPE_MISMATCH", node.span, what="GROUP BY", expected=expected, found=bound.type, fix=fix)
         return bound
+
+    def _where(self, binder: ExpressionBinder, written: s.Expr) -> Expr:
+        bound = binder.condition(written, "WHERE")
+        self._refuse_bound(bound, "in WHERE", "write HAVING: WHERE is about single events")
+        return bound
+
+    def _refuse_bound(self, bound: Expr, where: str, fix: str) -> None:
+        if any(self._bound(part) is not part for part in bound.walk()):
+            raise error("UNSUPPORTED", bound.span, what="a bound of the window", where=where, fix=fix)
 
     def _having(self) -> Expr:
         assert self.query.having is not None
@@ -219,11 +231,12 @@ class _SelectBinder:
         return ExpressionBinder(self._with_bounds()).condition(written, "HAVING")
 
     def _with_bounds(self) -> Scope:
-        """The names, with those of the bounds of the window."""
+        """The names, with those of the bounds of the window; of a pattern they belong to its first tag."""
         if not any(item.window.type.has_bounds for item in self.items):
             return self.scope
-        hidden = tuple((name, TIMESTAMP) for name in BOUNDS)
-        return Scope([replace(i, hidden=(*i.hidden, *hidden)) for i in self.scope.items], self.scope.catalog)
+        first, *others = self.scope.items
+        hidden = (*first.hidden, *((name, TIMESTAMP) for name in BOUNDS))
+        return Scope([replace(first, hidden=hidden), *others], self.scope.catalog)
 
     def _bound(self, expr: Expr) -> Expr:
         """A bound of the window that a row is of: it closes at the row's time."""
@@ -284,11 +297,7 @@ class _SelectBinder:
             return ColumnRef(expr.type, by_call[expr], span=expr.span) if expr in by_call else self._bound(expr)
 
         for call in calls:
-            if any(self._bound(part) is not part for part in call.walk()):
-                fix = "every row of a window has the same"
-                raise error(
-                    "UNSUPPORTED", call.span, what="a bound of the window", where=f"in {call.function}", fix=fix
-                )
+            self._refuse_bound(call, f"in {call.function}", "write it without: every row of a window has the same")
         outputs = [Named(o.name, _rewrite_above(o.expr, refer)) for o in outputs]
         having = _rewrite_above(having, refer) if having is not None else None
         seen_above = frozenset[str]().union(*(o.expr.columns() for o in outputs), having.columns() if having else ())
@@ -324,6 +333,17 @@ class _SelectBinder:
             by = tuple(h.name for h in hidden)
             node = Output(node, query.output.mode, query.output.every or 0, by, visible)
         return node
+
+    def _last(self, node: Node, outputs: list[Named], group_by: tuple[Named, ...], having: Expr | None) -> Node:
+        """The last row of each group at the end of input, then HAVING, then DISTINCT."""
+        visible, by = tuple(o.name for o in outputs), tuple(g.name for g in group_by)
+        tests = () if having is None else (Named("_having", having),)
+        keep = (*visible, *(each.name for each in tests))
+        node = Output(Project(node, (*outputs, *group_by, *tests)), "last", 0, by, keep)
+        for test in tests:
+            shown = tuple(Named(o.name, ColumnRef(o.expr.type, o.name)) for o in outputs)
+            node = Project(Filter(node, ColumnRef(BOOLEAN, test.name)), shown)
+        return Distinct(node, visible) if self.query.distinct else node
 
 
 def _refuse_same_alias(items: tuple[s.FromItem, ...], bound: list[Item]) -> None:

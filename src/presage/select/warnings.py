@@ -15,9 +15,10 @@ from presage.model.text import Source
 from presage.operators.registry import parts
 
 
-def warnings_of(statement: s.Statement, source: Source) -> tuple[QueryWarning, ...]:
+def warnings_of(statement: s.Statement, source: Source, deployed: bool = False) -> tuple[QueryWarning, ...]:
     """All warnings about a statement, in the order of the text."""
-    checks = [_check_groups, *(check for part in parts("warnings").values() for check in part.WARNINGS)]
+    checks = [check for part in parts("warnings").values() for check in part.WARNINGS]
+    checks += [] if deployed else [_check_groups]
     found = [each.in_source(source) for check in checks for each in check(statement, source.text)]
     return tuple(sorted(found, key=lambda w: w.span.start if w.span else 0))
 

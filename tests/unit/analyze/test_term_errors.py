@@ -166,7 +166,7 @@ REFUSED = [
         "BAD_VALUE",
         24,
         "argument 2 of percentile is 95; it must be a constant from 0 to 1",
-        "",
+        "write percentile(x, 0.95)",
     ),
     ("SELECT sum(camera) FROM Motion", "TYPE_MISMATCH", 8, "sum needs a number, found STRING", ""),
     (

@@ -68,7 +68,7 @@ REFUSED = [
         "WRONG_ARGUMENTS",
         26,
         "#length takes a number of events, found 2 arguments",
-        "",
+        "write #length(10)",
     ),
     (
         "SELECT avg(x) FROM Motion#length(n)",
@@ -117,7 +117,7 @@ REFUSED = [
         "WRONG_ARGUMENTS",
         26,
         "#hop takes a duration and a slide, found 1 argument",
-        "",
+        "write #hop(5 min, 1 min)",
     ),
     (
         "SELECT avg(x) FROM Motion#hop(1 sec, 0 sec)",
@@ -125,6 +125,27 @@ REFUSED = [
         38,
         "the slide of #hop is zero; it must be more than zero",
         "",
+    ),
+    (
+        "SELECT x FROM Motion#hop(2 sec, 1 sec) WHERE window_start > at",
+        "UNSUPPORTED",
+        46,
+        "a bound of the window is not supported in WHERE",
+        "write HAVING: WHERE is about single events",
+    ),
+    (
+        "SELECT window_start AS w, avg(x) FROM Motion#session(1 sec) GROUP BY w",
+        "UNSUPPORTED",
+        8,
+        "a bound of the window is not supported in GROUP BY",
+        "leave it out: a row is of one window, whatever GROUP BY names",
+    ),
+    (
+        "SELECT max(window_end) FROM Motion#tumble(1 sec)",
+        "UNSUPPORTED",
+        8,
+        "a bound of the window is not supported in max",
+        "write it without: every row of a window has the same",
     ),
     (
         "SELECT avg(x) FROM Motion#session(1 sec, 5 min)",

@@ -163,6 +163,50 @@ def test_a_warning_is_logged_with_its_code(engine: Engine, caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize(
+    ("text", "window"),
+    [
+        ("SELECT u FROM T#session(1 min) GROUP BY u", "#session(1 min, u)"),
+        ("SELECT u FROM T#session(1 min, u) GROUP BY u, t.p, q", "#session(1 min, u, t.p, q)"),
+        ("SELECT t.p AS q FROM T#session(1 min, u) AS t GROUP BY u, q", "#session(1 min, u, t.p)"),
+        ("SELECT u FROM T#session(1 min, upper(u)) GROUP BY u", "#session(1 min, upper(u), u)"),
+        ("SELECT 1 FROM PATTERN [ a=T ]#session(1 min, a.u) GROUP BY a.v", "#session(1 min, a.u, a.v)"),
+        ("CREATE STATEMENT x AS SELECT u FROM T#win:session(1 min) GROUP BY u", "#session(1 min, u)"),
+        ("SELECT u FROM T#session(1 min, u) GROUP BY u", None),
+        ("SELECT u FROM T#session(1 min, t.u) AS t GROUP BY u, upper(t.u), 1", None),
+        ("SELECT upper(u) AS v FROM T#session(1 min, u) GROUP BY v", None),
+        ("SELECT count(*) AS n FROM T#session(1 min)", None),
+    ],
+)
+def test_groups_that_are_no_keys_of_their_session_are_told_with_the_window_of_each(text: str, window: str) -> None:
+    found = warnings_in(parse(text))
+    assert [each.code for each in found] == (["SESSION_OF_ALL_GROUPS"] if window else [])
+    assert all(each.fix.startswith(f"write {window} ") for each in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "hinted"),
+    [
+        ("SELECT card, count(*) AS n FROM Door GROUP BY card", True),
+        ("SELECT card, count(*) AS n FROM Door WITHIN [2024-03-01, 2024-03-02) GROUP BY card", True),
+        ("SELECT card, count(*) AS n FROM Door GROUP BY card OUTPUT LAST", False),
+        ("SELECT card, count(*) AS n FROM Door GROUP BY card OUTPUT LAST EVERY 1 min", False),
+        ("SELECT card, count(*) AS n FROM Door#time(1 min) GROUP BY card", False),
+        ("SELECT card, count(*) AS n FROM Door#tumble(1 min) GROUP BY card", False),
+        ("SELECT count(*) AS n FROM Door", False),
+    ],
+)
+def test_a_bounded_group_by_without_output_has_a_hint_that_a_deployed_one_has_not(
+    engine: Engine, text: str, hinted: bool
+) -> None:
+    found = engine.check(text)
+    assert [each.code for each in found] == ["ROW_PER_EVENT"] * hinted
+    assert [each.code for each in engine.query(text).warnings] == ["ROW_PER_EVENT"] * hinted
+    assert all("OUTPUT LAST" in each.fix for each in found)
+    if "LAST" not in text.split():
+        assert engine.deploy(text, "counts").warnings == ()
+
+
+@pytest.mark.parametrize(
     "file", sorted([*ROOT.glob("examples/**/*.epl"), *ROOT.glob("src/**/*.epl")]), ids=lambda f: f.name
 )
 def test_no_example_has_a_warning(file: Path) -> None:

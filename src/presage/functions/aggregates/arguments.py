@@ -34,8 +34,8 @@ def bound_arguments(function: AggregateFunction, args: Sequence[Expr]) -> tuple[
         value = constant_value(arg)
         if value is NOT_CONSTANT or not constant.fits(value):
             found = "not a constant" if value is NOT_CONSTANT else "NULL" if value is None else repr(value)
-            what = f"argument {i} of {function.name}"
-            raise error("BAD_VALUE", arg.span, what=what, found=found, expected=constant.expected)
+            what, fix = f"argument {i} of {function.name}", f"write {written_form(function)}"
+            raise error("BAD_VALUE", arg.span, what=what, found=found, expected=constant.expected, fix=fix)
         constants.append(value)
     if len(values) == 1:
         return values[0], tuple(constants)

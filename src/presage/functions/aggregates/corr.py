@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from presage.arrays.columns import Values
 
 
+# Below it a product of two doubles loses digits.
+LEAST_PRODUCT = 1e-290
+
+
 class Corr(AggregateFunction):
     name = "corr"
     says = (
@@ -32,15 +36,17 @@ class Corr(AggregateFunction):
         there = [each.valid for each in (x, y) if each.valid is not None]
         valid = np.logical_and.reduce(there) if there else np.ones(len(values.array), np.bool_)
         count, _, _, xx, yy, xy = engine.moments(name, x.floats, y.floats, valid).T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # By the roots one after the other: the product of both may leave the range of doubles.
-            found = np.clip(xy / np.sqrt(xx) / np.sqrt(yy), -1.0, 1.0)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+            # The root of a square is exact: corr(x, x) is 1. A product out of the range of doubles has no such root.
+            both = xx * yy
+            exact = (both > LEAST_PRODUCT) & np.isfinite(both)
+            found = np.clip(np.where(exact, xy / np.sqrt(both), xy / np.sqrt(xx) / np.sqrt(yy)), -1.0, 1.0)
         return with_nulls(found, (count > 1) & (xx != 0.0) & (yy != 0.0))
 
     def catalyst(self, call: Any, value: Any, place: Any) -> Any:
         from presage.functions.catalyst.sorted_doubles import correlation, sorted_pairs
 
-        return correlation(sorted_pairs(value))
+        return correlation(sorted_pairs(value), LEAST_PRODUCT)
 
 
 register_aggregate(Corr())

@@ -35,7 +35,9 @@ def deviation(values: Column) -> Column:
     return F.when(F.size(values) > 1, F.sqrt(squared / (F.size(values) - 1)))
 
 
-def correlation(pairs: Column) -> Column:
+def correlation(pairs: Column, least: float) -> Column:
+    """`least`: the least product of two sums of squares that has an exact root."""
+
     def distances(middles: Column) -> Column:
         """The sums of the squared distances from both means, and of their products."""
         start = F.struct(*(F.lit(0.0).alias(name) for name in ("xx", "yy", "xy")))
@@ -49,7 +51,10 @@ def correlation(pairs: Column) -> Column:
         return F.aggregate(pairs, start, added)
 
     def quotient(sums: Column) -> Column:
-        found = sums["xy"] / F.sqrt(sums["xx"]) / F.sqrt(sums["yy"])
+        both = sums["xx"] * sums["yy"]
+        exact = (both > least) & (both < float("inf"))
+        root = F.sqrt(F.when(exact, both).otherwise(sums["xx"]))
+        found = sums["xy"] / root / F.when(exact, F.lit(1.0)).otherwise(F.sqrt(sums["yy"]))
         bounded = F.when(F.isnan(found), found).otherwise(F.greatest(F.least(found, F.lit(1.0)), F.lit(-1.0)))
         return F.when((sums["xx"] != 0.0) & (sums["yy"] != 0.0), bounded)
 

@@ -109,7 +109,7 @@ def _size(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinder) ->
         raise error("WINDOW_WITHOUT_BOUND", clause.span, name=kind.name, expected=kind.takes, example=kind.example)
     name, found = f"#{kind.name}", f"{len(clause.args)} arguments"
     if len(clause.args) > 1:
-        raise error("WRONG_ARGUMENTS", clause.span, name=name, expected=kind.takes, found=found)
+        raise error("WRONG_ARGUMENTS", clause.span, name=name, expected=kind.takes, found=found, fix=_example(kind))
     (written,) = clause.args
     bound = binder.bind_term(written)
     if kind.takes == DURATION and isinstance(bound, Duration):
@@ -123,8 +123,12 @@ def _size(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinder) ->
             what = f"the length of {name}"
             raise error("BAD_VALUE", written.span, what=what, found=bound.value, expected="at least 1")
         return bound.value
-    fix = f"write {name}({kind.example})"
-    raise error("TYPE_MISMATCH", written.span, what=name, expected=kind.takes, found=_described(bound), fix=fix)
+    found = _described(bound)
+    raise error("TYPE_MISMATCH", written.span, what=name, expected=kind.takes, found=found, fix=_example(kind))
+
+
+def _example(kind: WindowType) -> str:
+    return f"write #{kind.name}({kind.example})"
 
 
 def _with_more(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinder) -> WindowDef:
@@ -136,7 +140,7 @@ def _with_more(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinde
     expected = "a duration and a slide" if kind.then == SLIDE else "a duration, and an offset if need be"
     if len(further) > 1 or (kind.then == SLIDE and not further):
         found = f"{len(clause.args)} argument{'s' if len(clause.args) > 1 else ''}"
-        raise error("WRONG_ARGUMENTS", clause.span, name=name, expected=expected, found=found)
+        raise error("WRONG_ARGUMENTS", clause.span, name=name, expected=expected, found=found, fix=_example(kind))
     if not further:
         return WindowDef(kind.name, size)
     what = f"{kind.then.removeprefix('a ').removeprefix('an ')} of {name}"

@@ -91,3 +91,13 @@ def test_intervals_without_rows_emit_nothing_and_leave_no_state() -> None:
 def test_a_period_of_nothing_is_refused() -> None:
     with pytest.raises(InternalError):
         OutputKernel("all", 0, (), ())
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_LAST_at_the_end_of_input_is_not_before_its_rows_however_they_are_cut(apart: bool) -> None:
+    # A stream with a time of its own is ahead of the watermark.
+    kernel = OutputKernel("last", 0, ("g",), ("v",))
+    state, none = kernel.step(kernel.initial(), ROWS, 3) if apart else (kernel.initial(), ROWS.slice(0, 0))
+    rows = kernel.step(state, ROWS.slice(0, 0) if apart else ROWS, 3, end=True)[1].to_pylist()
+    assert not none.num_rows
+    assert [(r[TIME], r[SEQ], r["_ord2"], r["v"]) for r in rows] == [(12, ENDED, 0, 2), (12, ENDED, 1, 4)]

@@ -83,7 +83,9 @@ class OutputKernel:
         places = np.flatnonzero(self._firsts(rows, np.zeros(rows.num_rows, np.int64), backwards=True))
         last = take_rows(rows, places)
         out = last if end else last.slice(0, 0)
-        place = {TIME: clock, SEQ: ENDED, **dict.fromkeys(self.order, 0)}
+        # Rows of a stream with a time of its own may be ahead of the last event, also those of earlier steps.
+        time = int(ints(last, TIME).max(initial=clock))
+        place = {TIME: time, SEQ: ENDED, **dict.fromkeys(self.order, 0)}
         columns = {name: pa.array(np.full(out.num_rows, value, np.int64)) for name, value in place.items()}
         starts = np.arange(out.num_rows) == 0
         return State(KERNEL, {"open": last.slice(out.num_rows)}), self._emit(columns, starts, out)
