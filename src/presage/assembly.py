@@ -55,6 +55,7 @@ class Options:
     roots: Sequence[str | os.PathLike[str]] | Roots | None
     permissions: Permissions
     storage_options: Mapping[str, str] | None
+    standby: bool
     optimize: bool
     placement: str
     rows_in_memory: int
@@ -79,7 +80,7 @@ class Assembly:
         # Before the home is opened.
         check_placement(options.placement)
         check_chunk(options.rows_per_chunk)
-        self.log = Log.open(home, options=options.storage_options)
+        self.log = Log.open(home, options=options.storage_options, standby=options.standby)
         base, store, folder = Path.cwd(), self.log.home.store, self.log.home.path
         roots = Roots.of(options.roots, [base, *([folder] if store.is_local else [])])
         library = Library(store, folder / "knowledge")

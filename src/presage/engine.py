@@ -46,7 +46,9 @@ class Engine:
     """Declares, loads, queries and deploys. A context manager; closing it stops the session that it started itself.
 
     `spark`: your own session (its settings are not changed), else a local one is started when it is needed.
-    `home`: the folder of the archive and the catalog; without it a temporary one is used and removed at the end.
+    `home`: the folder of the archive and the catalog, or its address in a bucket; without it a temporary one is used
+    and removed at the end. `storage_options`: of the bucket; secrets as `env:NAME`.
+    `standby`: if another process has the home, wait until it ends, and take over.
     `roots`: the only folders that statements and loads may read files from; by default all that the user of this
     process may read. Set it where others write statements.
     `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
@@ -65,6 +67,7 @@ class Engine:
         home: str | os.PathLike[str] | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
+        standby: bool = False,
         roots: Sequence[str | os.PathLike[str]] | Roots | None = None,
         allow_env: Sequence[str] = (),
         allow_hosts: Sequence[str] | None = None,
@@ -86,6 +89,7 @@ class Engine:
             roots=roots,
             permissions=Permissions(allow_env, allow_hosts),
             storage_options=storage_options,
+            standby=standby,
             optimize=optimize,
             placement=placement,
             rows_in_memory=rows_in_memory,

@@ -144,6 +144,18 @@ def test_what_a_killed_engine_acknowledged_is_there_once(home: str) -> None:
         assert numbers == [float(n) for n in range(count)]
 
 
+def test_a_standby_goes_on_within_seconds_of_a_kill(home: str) -> None:
+    with run(home, 1_000) as process:
+        wait_for(process, "9")
+        process.kill()
+        began = time.monotonic()
+        with presage.Engine(home=home, standby=True) as engine:
+            found = rows(engine)
+            assert time.monotonic() - began < home_lease.SECONDS + 5
+            assert len(found) >= 10
+            assert found == expected(len(found))
+
+
 def test_a_second_engine_is_refused_while_the_first_is_alive(home: str) -> None:
     with presage.Engine(home=home) as engine:
         engine.execute(STREAM)

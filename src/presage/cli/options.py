@@ -52,6 +52,7 @@ Home = Annotated[
     Path | None,
     Option(("--home",), metavar="DIR", help="The folder that keeps streams and events. Without it, nothing is kept."),
 ]
+Standby = Annotated[bool, Option(("--standby",), help="Wait until no other process has the home, then take over.")]
 Seconds = Annotated[
     float | None,
     Option(("--for",), least=0, metavar="SECONDS", help="How long to follow queries over streams that a source fills."),

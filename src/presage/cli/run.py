@@ -18,6 +18,7 @@ from presage.cli.options import (
     OutputFormat,
     Rows,
     Seconds,
+    Standby,
     permissions,
 )
 from presage.cli.text import name_of
@@ -30,6 +31,7 @@ def run(
     format: OutputFormat = Format.table,
     rows: Rows = ROWS,
     home: Home = None,
+    standby: Standby = False,
     seconds: Seconds = None,
     log: Logs = None,
     allow_env: AllowEnv = [],  # noqa: B006
@@ -48,5 +50,5 @@ def run(
         # Imported here: `presage check` and `--help` stay fast.
         from presage.cli.script_results import execute_all
 
-        allowed = permissions(allow_env, allow_host)
+        allowed = {**permissions(allow_env, allow_host), "standby": standby}
         execute_all(text, name_of(file), files, format, rows, home, debug, allowed, seconds)

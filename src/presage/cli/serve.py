@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from presage.cli.failures import reported
-from presage.cli.options import AllowEnv, AllowHost, Debug, Home, permissions
+from presage.cli.options import AllowEnv, AllowHost, Debug, Home, Standby, permissions
 
 Address = Annotated[str, typer.Option("--host", metavar="NAME", help="Where to listen; the loopback alone by default.")]
 Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="The port; 0 chooses a free one.")]
@@ -33,6 +33,7 @@ Texts = Annotated[list[str], typer.Argument(metavar="[FILE.epl…]", help="State
 def serve(
     files: Texts = [],  # noqa: B006  Typer's way to say: none given
     home: Home = None,
+    standby: Standby = False,
     host: Address = "127.0.0.1",
     port: Port = 8765,
     token: Token = None,
@@ -53,5 +54,6 @@ def serve(
             from presage.errors import error
 
             raise error("BAD_VALUE", what="--token", found="empty", expected="a secret, or env:NAME with one in NAME")
-        serve_home(files, home, host, port, secret, name, debug, plan, permissions(allow_env, allow_host))
+        allowed = {**permissions(allow_env, allow_host), "standby": standby}
+        serve_home(files, home, host, port, secret, name, debug, plan, allowed)
         sys.stdout.write("stopped\n")

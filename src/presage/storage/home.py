@@ -101,27 +101,33 @@ class Home(HomeLayout):
         identity: str,
         temporary: bool = False,
         abandoned: bool = False,
+        locked: bool = True,
     ) -> None:
         super().__init__(store, path)
         self.id = identity
         # Not flushed: if a loss of power undoes a beat, nothing is lost.
-        self.lease = HomeLease(FileStore(durable=False) if store.is_local else store, path, locked=store.is_local)
+        self.lease = HomeLease(FileStore(durable=False) if store.is_local else store, path, locked)
         self.was_abandoned = abandoned  # the process that had the home before did not release it
         self.is_temporary = temporary  # removed when it is closed
         # Of this opening, in names of files: greater than that of any process that had the home before. Files of a
         # greater one belong to a process that has taken over the home.
         self.generation = 0
         self._lock = lock
+        self._is_closed = False
         # An engine that is garbage-collected without `close` leaves neither a lock nor a temporary folder behind.
         weakref.finalize(self, lock.release)
         self._remover = weakref.finalize(self, _remove, Path(path), lock) if temporary else None
 
     @classmethod
     def open(
-        cls, path: str | os.PathLike[str] | None, durable: bool = True, options: Mapping[str, str] | None = None
+        cls,
+        path: str | os.PathLike[str] | None,
+        durable: bool = True,
+        options: Mapping[str, str] | None = None,
+        without_lock: bool = False,
     ) -> Home:
         """Open or create a home; None creates a temporary one, which is removed when it is closed. `options`: of the
-        object store of an address."""
+        object store of an address. `without_lock`: of a folder, which a process that is paused has."""
         place = home_place(path) if path is not None else make_temporary()
         if isinstance(place, str):
             return cls._open_bucket(place, options)
@@ -129,9 +135,9 @@ class Home(HomeLayout):
         store = FileStore(durable and not temporary)
         _check_ours(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = HomeLock.take(folder)
+        lock = HomeLock(folder, []) if without_lock else HomeLock.take(folder)
         try:
-            abandoned = not temporary and _is_abandoned(store, folder)
+            abandoned = not temporary and (without_lock or _is_abandoned(store, folder))
             mark = {TEMPORARY: socket.gethostname()} if temporary else {}
             identity = _read_or_write_format(folder, store, mark)
             for name in FOLDERS:
@@ -140,7 +146,7 @@ class Home(HomeLayout):
         except BaseException:
             lock.release()
             raise
-        return cls(store, folder, lock, identity, temporary, abandoned)
+        return cls(store, folder, lock, identity, temporary, abandoned, locked=not without_lock)
 
     @classmethod
     def _open_bucket(cls, address: str, options: Mapping[str, str] | None) -> Home:
@@ -157,7 +163,7 @@ class Home(HomeLayout):
                 store.create(path / FORMAT_FILE, seal(_new_format()))
         identity = read_format(store, path)
         # No lock: each opening is a takeover, so that of two at once one is refused.
-        return cls(store, path, HomeLock(path, []), identity, abandoned=True)
+        return cls(store, path, HomeLock(path, []), identity, abandoned=True, locked=False)
 
     @property
     def folder(self) -> Path:
@@ -178,7 +184,7 @@ class Home(HomeLayout):
     @property
     def is_locked(self) -> bool:
         """Whether this process still has the lock; without it, nothing may be written."""
-        held = self._lock.is_held if self.store.is_local else self.is_own
+        held = self._lock.is_held if self.lease.state.locked else self.is_own and not self._is_closed
         return held and not self.lease.lost
 
     def check_owner(self) -> None:
@@ -205,6 +211,7 @@ class Home(HomeLayout):
         """Release the lock only, as the end of the process would."""
         self.lease.stop()
         self._lock.release()
+        self._is_closed = True
 
     def close(self) -> None:
         """Release the lock, and remove a temporary home. Does nothing in a fork of the process that opened it."""

@@ -97,6 +97,21 @@ def _beat(lease: weakref.ref[HomeLease], stopped: threading.Event) -> None:
         del alive
 
 
+class Watch:
+    """Looks at the lease of a folder whose lock another process has: that process may be paused."""
+
+    def __init__(self, store: Store, home: PurePath) -> None:
+        self._store, self._home = store, home
+        self._seen, self._since = read_lease(store, home), time.monotonic()
+
+    def has_ended(self) -> bool:
+        """Whether the lease has not changed for so long that another process may take over."""
+        found = read_lease(self._store, self._home)
+        if found != self._seen:
+            self._seen, self._since = found, time.monotonic()
+        return found is not None and time.monotonic() - self._since >= SECONDS
+
+
 def read_lease(store: Store, home: PurePath) -> LeaseState | None:
     """The lease of a home; None if there is none, of an earlier version, or if it is damaged: it decides nothing."""
     try:

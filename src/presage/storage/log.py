@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from presage.errors import error
+from presage.errors import PresageError, error
+from presage.logging import INFO, tell
 from presage.model.catalog import EventType
 from presage.model.paths import home_place
 from presage.storage.archive import Archive, state_of
@@ -25,7 +27,8 @@ from presage.storage.delta_schema import to_delta
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
 from presage.storage.failures import storage
-from presage.storage.home import DERIVED, Home, temporary_folder
+from presage.storage.home import DERIVED, Home, open_place, temporary_folder
+from presage.storage.home_lease import LOOK, Watch
 from presage.storage.home_state import LiveState, Point, StreamState
 from presage.storage.ingest import Checked, check
 from presage.storage.journal import Part, Record, Turn
@@ -93,15 +96,27 @@ class Log:
         points: Failpoints | None = None,
         tables: Callable[[Home], Tables] = DeltaTables,
         options: Mapping[str, str] | None = None,
+        standby: bool = False,
     ) -> Log:
-        """Open the home at a path or address, and recover it after a crash. None: a temporary home."""
-        with storage(home_place(path) if path else temporary_folder(), "and open the home again"):
-            home = Home.open(path, durable, options)
+        """Open the home at a path or address, and recover it after a crash. None: a temporary home. `standby`: wait
+        until no other process has it."""
+        watch: Watch | None = None
+        while True:
             try:
-                return cls(home, Committer(home, tables(home), points))
-            except BaseException:
-                home.unlock()
-                raise
+                with storage(home_place(path) if path else temporary_folder(), "and open the home again"):
+                    home = Home.open(path, durable, options, without_lock=watch is not None and watch.has_ended())
+                    try:
+                        return cls(home, Committer(home, tables(home), points))
+                    except BaseException:
+                        home.unlock()
+                        raise
+            except PresageError as refused:
+                if not standby or refused.code != "HOME_LOCKED" or path is None:
+                    raise
+                if watch is None:
+                    tell(INFO, "STANDBY", "{why}: this engine waits for it", why=refused.message)
+                    watch = Watch(*open_place(path, options))
+                time.sleep(LOOK)
 
     @property
     def position(self) -> int:
