@@ -150,10 +150,10 @@ class Home(HomeLayout):
 
     @classmethod
     def _open_bucket(cls, address: str, options: Mapping[str, str] | None) -> Home:
-        from presage.storage.object_store import open_bucket
+        from presage.storage.object_store import PROBE, open_bucket
 
         store, path = open_bucket(address, options)
-        names = store.names(path)
+        names = [name for name in store.names(path) if not name.startswith(PROBE)]
         if FORMAT_FILE not in names:
             if names:
                 why = f"it holds '{names[0]}' and no {FORMAT_FILE}"

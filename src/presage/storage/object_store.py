@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # Options of the connection, which obstore takes apart from those of the service.
 CLIENT = {"allow_http", "timeout", "connect_timeout", "proxy_url", "allow_invalid_certificates", "user_agent"}
 ENV = "env:"
+PROBE = "probe-"  # prefix of an object that tries whether the store refuses to overwrite
 # Throttling and lost connections are retried for so long; a home must then say that its store does not answer.
 RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
@@ -183,7 +184,7 @@ class ObjectStore(Store):
 
     def probe(self, folder: PurePath) -> None:
         """Refuse a store that lets two writers create one object."""
-        path = folder / f"probe-{uuid.uuid4().hex}"
+        path = folder / f"{PROBE}{uuid.uuid4().hex}"
         self.create(path, b"1")
         try:
             self.create(path, b"2")
