@@ -84,6 +84,9 @@ WINDOWS = [
     "#groupwin(k)#firstunique(at)",
     "#win:time(2 sec)",
 ]
+# Their last events may be later than the last one of the log, and decide where time stops.
+AHEAD = ("Moved", "Ahead", "Ended", "Again", "Rated", "Visits")
+CLOSING = ["#time_batch(1 sec)", "#time_batch(3 sec)", "#groupwin(k)#time_batch(2 sec)"]
 # Not in joins.
 BOUNDED = [
     "#tumble(2 sec)",
@@ -309,7 +312,7 @@ def _select(draw: st.DrawFn, streams: dict[str, dict[str, str]], named: bool = F
         pair = f"{plain.term('D', 0)}, {plain.term('I', 0)}"
         several = [f"stddev({plain.term('D', 0)}) AS sd", f"window({plain.term('S', 0)}) AS w", f"corr({pair}) AS co"]
         selected.append(draw(st.sampled_from(several)))
-    bounds = any(each in sources for each in BOUNDED)
+    bounds = any(each.partition("(")[0] in sources for each in BOUNDED)
     if bounds and draw(st.booleans()):
         selected.append(f"{draw(st.sampled_from(['window_start', 'window_end']))} AS {prefix}w")
         columns[f"{prefix}w"] = "T"
@@ -349,7 +352,9 @@ def _sources(
         else:
             name = first if first and not i else draw(st.sampled_from(sorted(streams)))
             attributes = streams[name]
-            own = name + _filter(draw, attributes) + _window(draw, attributes, count == 1)
+            ahead = name in AHEAD and draw(st.booleans())
+            own = name + _filter(draw, attributes, 0 if ahead else 4)
+            own += draw(st.sampled_from(CLOSING)) if ahead else _window(draw, attributes, count == 1)
         alias = "rst"[i]
         items.append((alias, attributes))
         if i == 0:
@@ -361,8 +366,8 @@ def _sources(
     return tuple(items), text
 
 
-def _filter(draw: st.DrawFn, attributes: dict[str, str]) -> str:
-    if draw(st.integers(0, 4)):
+def _filter(draw: st.DrawFn, attributes: dict[str, str], rarity: int) -> str:
+    if draw(st.integers(0, rarity)):
         return ""
     bare = {name: kind for name, kind in attributes.items() if kind in SCALARS}
     name = draw(st.sampled_from(sorted(bare)))

@@ -26,7 +26,8 @@ from presage.model.arrow import to_arrow
 from presage.model.operator_state import State
 from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
-from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns, streams_ahead
+from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
+from presage.plan.streams_ahead import streams_ahead
 
 MOMENT = pa.timestamp("us", tz="UTC")
 

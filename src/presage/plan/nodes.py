@@ -468,8 +468,8 @@ class Stamp(Node):
     """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime. `shown`: the column
     with this time if it is not TIME: a match that only the end of input completes has the time of its last event.
 
-    A filter moves below it, into the statement of a derived stream, only where rows are not numbered: two items of FROM
-    that read the same rows must number them alike.
+    A filter moves below it, into the statement of a derived stream, only where rows are not numbered (two items of FROM
+    that read the same rows must number them alike) and what it drops does not decide where the query's clock stops.
     """
 
     input: Node
@@ -478,7 +478,6 @@ class Stamp(Node):
 
     @property
     def traits(self) -> Trait:
-        # The clock of its statement goes on to the upper bound.
         return Trait.PASSES_COLUMNS | (Trait.NONE if self.upper is None else Trait.RUNS_AHEAD)
 
     @property
@@ -490,7 +489,6 @@ class Stamp(Node):
 
     def absorb(self, condition: Expr) -> Node | None:
         # The emission time is known here, not in every node below.
-        # The rows that it drops may be the last events of the stream, at which the clock of the query stops.
         if self.input.depth or condition.columns() & {"at", TIME} or Trait.RUNS_AHEAD in traits_of(self):
             return None
         return replace(self, input=Filter(self.input, condition))
@@ -500,13 +498,3 @@ class Stamp(Node):
 
     def label(self) -> str:
         return "Stamp [at]"
-
-
-def streams_ahead(plan: Node) -> Iterator[Node]:
-    """The derived streams that a statement reads whose last event may be later than that of the log."""
-    if isinstance(plan, Retime | Stamp):
-        if Trait.RUNS_AHEAD in traits_of(plan):
-            yield plan
-        return
-    for node in plan.timed:
-        yield from streams_ahead(node)

@@ -18,7 +18,8 @@ from presage.execution.spark.types import frame_of, to_spark
 from presage.execution.steps import relation_rows
 from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
-from presage.plan.nodes import SEQ, TIME, Field, Node, order_columns, streams_ahead
+from presage.plan.nodes import SEQ, TIME, Field, Node, order_columns
+from presage.plan.streams_ahead import streams_ahead
 from presage.storage import FileSet
 
 ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
