@@ -1,8 +1,8 @@
 """Strategies: well-typed queries as text over one small catalog, and small worlds of events for it.
 
 The catalog has inheritance, a relation, and derived streams of every making: by a filter, by a window, by two
-producers, by a join, by a timer, by sessions, under a time of their own, at an output rate, and over another derived
-stream.
+producers, by a join, by a timer, by sessions, under a time of their own, at an output rate, past the last
+event of the log, and over another derived stream.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ INSERT INTO Counts SELECT k, count(*) AS v FROM Busy#time_batch(2 sec) GROUP BY 
 INSERT INTO Moved SELECT k, n, x, at + 1 sec AS at FROM Temp WITHIN [, 2024-03-01T09:00:06);
 INSERT INTO Rated SELECT k, sum(v) AS v FROM Tick GROUP BY k OUTPUT LAST EVERY 2 sec;
 INSERT INTO Kept SELECT k, n, at FROM Temp WHERE n > 0;
+INSERT INTO Ahead SELECT k, v, CASE WHEN v = 2 THEN at - 3 sec ELSE at + 4 sec END AS at FROM Tick;
+INSERT INTO Ended SELECT k, count(*) AS v FROM Ahead#time_batch(2 sec) WITHIN [, 2024-03-01T09:00:20) GROUP BY k;
+INSERT INTO Again SELECT k, v, at FROM Ended WHERE v > 1;
 INSERT INTO Visits SELECT k, count(*) AS v, max(n) AS n, window_start AS since FROM Sensor#session(2 sec, k) GROUP BY k;
 """
 RELATIONS = {"Room": [{"k": "a", "floor": 1}, {"k": "b", "floor": 2}, {"k": "b", "floor": 3}, {"k": None, "floor": 4}]}
@@ -48,6 +51,9 @@ STREAMS: dict[str, dict[str, str]] = {
     "Moved": {"k": "S", "n": "I", "x": "D", "at": "T"},
     "Rated": {"k": "S", "v": "L", "at": "T"},
     "Kept": {"k": "S", "n": "I", "at": "T"},
+    "Ahead": {"k": "S", "v": "L", "at": "T"},
+    "Ended": {"k": "S", "v": "L", "at": "T"},
+    "Again": {"k": "S", "v": "L", "at": "T"},
     "Visits": {"k": "S", "v": "L", "n": "I", "since": "T", "at": "T"},
 }
 BASE = ("Temp", "Door", "Tick")
@@ -78,6 +84,9 @@ WINDOWS = [
     "#groupwin(k)#firstunique(at)",
     "#win:time(2 sec)",
 ]
+# Their last events may be later than the last one of the log, and decide where time stops.
+AHEAD = ("Moved", "Ahead", "Ended", "Again", "Rated", "Visits")
+CLOSING = ["#time_batch(1 sec)", "#time_batch(3 sec)", "#groupwin(k)#time_batch(2 sec)"]
 # Not in joins.
 BOUNDED = [
     "#tumble(2 sec)",
@@ -303,10 +312,12 @@ def _select(draw: st.DrawFn, streams: dict[str, dict[str, str]], named: bool = F
         pair = f"{plain.term('D', 0)}, {plain.term('I', 0)}"
         several = [f"stddev({plain.term('D', 0)}) AS sd", f"window({plain.term('S', 0)}) AS w", f"corr({pair}) AS co"]
         selected.append(draw(st.sampled_from(several)))
-    bounds = any(each in sources for each in BOUNDED)
+    bounds = any(each.partition("(")[0] in sources for each in BOUNDED)
     if bounds and draw(st.booleans()):
         selected.append(f"{draw(st.sampled_from(['window_start', 'window_end']))} AS {prefix}w")
         columns[f"{prefix}w"] = "T"
+    if named and not draw(st.integers(0, 3)):
+        selected.append(f"{plain.term('T', 1)} AS at")
     if named:
         columns["at"] = "T"
     clauses = [f"SELECT {'DISTINCT ' * (not draw(st.integers(0, 5)))}{', '.join(selected)}", f"FROM {sources}"]
@@ -341,7 +352,9 @@ def _sources(
         else:
             name = first if first and not i else draw(st.sampled_from(sorted(streams)))
             attributes = streams[name]
-            own = name + _filter(draw, attributes) + _window(draw, attributes, count == 1)
+            ahead = name in AHEAD and draw(st.booleans())
+            own = name + _filter(draw, attributes, 0 if ahead else 4)
+            own += draw(st.sampled_from(CLOSING)) if ahead else _window(draw, attributes, count == 1)
         alias = "rst"[i]
         items.append((alias, attributes))
         if i == 0:
@@ -353,8 +366,8 @@ def _sources(
     return tuple(items), text
 
 
-def _filter(draw: st.DrawFn, attributes: dict[str, str]) -> str:
-    if draw(st.integers(0, 4)):
+def _filter(draw: st.DrawFn, attributes: dict[str, str], rarity: int) -> str:
+    if draw(st.integers(0, rarity)):
         return ""
     bare = {name: kind for name, kind in attributes.items() if kind in SCALARS}
     name = draw(st.sampled_from(sorted(bare)))

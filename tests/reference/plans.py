@@ -67,8 +67,8 @@ def evaluate(node: Node, world: World, clock: int | None = None, silence: int = 
     own = last if clock is None else clock
     interpreter = _Interpreter(world, own, max(last, own))
     if isinstance(node, Stamp):
-        return [{**row, "at": row[TIME]} for row in interpreter.rows(node.input)]
-    return interpreter.rows(node)
+        return [{**row, "at": row[TIME]} for row in interpreter.statement(node.input, clock)]
+    return interpreter.statement(node, clock)
 
 
 def inside(event: Row, time: TimeRange) -> bool:
@@ -109,12 +109,21 @@ class _Interpreter:
     def holds(self, conditions: Iterable[Expr], row: Row) -> bool:
         return all(self.value(c, row) is True for c in conditions)
 
-    def statement(self, upper: int | None) -> _Interpreter:
-        """For the plan of another statement, which ends at its own upper bound or goes on as long as time is known."""
-        return _Interpreter(self.world, self.inner if upper is None else upper, self.inner)
+    def statement(self, node: Node, upper: int | None) -> list[Row]:
+        """The rows of a statement, which ends at its upper bound, or at the last event of all that it reads: a derived
+        stream may bring one past the last one of the archive, which nothing else in the statement needs to see."""
+        if upper is not None:
+            return self.rows(node)
+        times = [row[TIME] for stream in derived(node) for row in self.rows(stream)]
+        return _Interpreter(self.world, max([self.clock, *times]), self.inner).rows(node)
+
+    def other(self, node: Node, upper: int | None) -> list[Row]:
+        """The rows of another statement, which ends at its own upper bound or goes on as long as time is known."""
+        clock = self.inner if upper is None else upper
+        return _Interpreter(self.world, clock, self.inner).statement(node, upper)
 
     def clock_after(self, rows: list[Row]) -> int:
-        """A derived stream may bring an event past the last one of the archive: time is known up to it."""
+        """The end of input may close a window whose end is later: time is known up to it."""
         return max([self.clock, *(r[TIME] for r in rows)])
 
     # -- stateless ----------------------------------------------------------------------------------
@@ -150,12 +159,12 @@ class _Interpreter:
         ]
 
     def stamp(self, node: Stamp) -> list[Row]:
-        return [{**row, "at": row[TIME]} for row in self.statement(node.upper).rows(node.input)]
+        return [{**row, "at": row[TIME]} for row in self.other(node.input, node.upper)]
 
     def retime(self, node: Retime) -> list[Row]:
         made: list[Row] = []
         greatest = BEFORE_ALL
-        for row in self.statement(node.upper).rows(node.input):
+        for row in self.other(node.input, node.upper):
             time = row[node.column]
             if time is None:
                 continue
@@ -359,6 +368,13 @@ def place_of(row: Row, order: tuple[str, ...]) -> Row:
 def shared_places(rows: list[Row], order: tuple[str, ...]) -> list[Row]:
     places = [place(row, order) for row in rows]
     return [row for row, p in zip(rows, places, strict=True) if places.count(p) > 1]
+
+
+def derived(node: Node) -> list[Node]:
+    """The derived streams that a statement reads."""
+    if isinstance(node, Stamp | Retime):
+        return [node]
+    return [stream for below in node.inputs for stream in derived(below)]
 
 
 def peel(node: Node) -> tuple[list[Expr], Node]:

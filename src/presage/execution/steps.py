@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from presage.columnar.cancellation import check_cancelled
 from presage.columnar.evaluate import Evaluator
@@ -26,6 +27,7 @@ from presage.model.operator_state import State
 from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
 from presage.plan.nodes import SEQ, TIME, Field, Named, Node, order_columns
+from presage.plan.streams_ahead import streams_ahead
 
 MOMENT = pa.timestamp("us", tz="UTC")
 
@@ -86,6 +88,8 @@ class StepContext:
     ahead: Callable[[nodes.Scan], pa.Table] | None = None
     # Of a bounded run, whose only step is its last: the keys of a stage are divided among so many threads.
     threads: int = 1
+    # By place of a derived stream: its rows in the last step of the statement, which had to know its last event.
+    ready: Mapping[int, Rows] = field(default_factory=dict)
 
     def speculative(self) -> StepContext | None:
         """The context of a speculative final step over the events ahead of the watermark; its states are discarded."""
@@ -103,6 +107,15 @@ class StepContext:
         ended = upper is not None and self.inner_watermark > upper
         watermark = self.inner_watermark if upper is None else min(self.inner_watermark, upper)
         return replace(self, watermark=watermark, upper=upper, end=ended)
+
+    def at_end_of(self, plan: Node) -> StepContext:
+        """The context of a statement with this plan. In its last step the clock stops at the last event of all streams
+        that it reads, whether or not a filter drops it; for derived streams that are their rows."""
+        if not self.end or self.upper is not None:
+            return self
+        made = {self.places[id(stream)]: run(stream, self).table for stream in streams_ahead(plan)}
+        clock = max([self.watermark, *(int(pc.max(rows[TIME]).as_py()) for rows in made.values() if rows.num_rows)])
+        return replace(self, watermark=clock, ready={place: Rows(rows, clock) for place, rows in made.items()})
 
     def once(self, node: Node, make: Callable[[], Any]) -> Any:
         """The result of `make` for a node, cached from the first step on."""
@@ -151,6 +164,8 @@ class StepContext:
 def run(node: Node, context: StepContext) -> Rows:
     """The rows of a node in this step."""
     check_cancelled()
+    if context.ready and (ready := context.ready.get(context.places.get(id(node), -1))):
+        return ready
     operator = OPERATORS.get(type(node)) or context.operators.get(type(node))
     if operator is None:
         raise error("INTERNAL", what=f"no operator for the plan node {type(node).__name__}")
@@ -160,9 +175,9 @@ def run(node: Node, context: StepContext) -> Rows:
 def run_root(node: Node, context: StepContext) -> Rows:
     """The rows of a whole statement; a Stamp at the root is its own, not that of a derived stream."""
     if isinstance(node, nodes.Stamp):
-        rows = run(node.input, context)
+        rows = run(node.input, context.at_end_of(node.input))
         return Rows(_stamped(rows.table, node), rows.watermark)
-    return run(node, context)
+    return run(node, context.at_end_of(node))
 
 
 def schema_of(fields: Sequence[Field], order: Sequence[str] = ()) -> pa.Schema:
@@ -299,7 +314,7 @@ def _stamped(table: pa.Table, node: nodes.Stamp) -> pa.Table:
 
 def _run_stamp(node: nodes.Stamp, context: StepContext) -> Rows:
     inner = context.inner(node.upper)
-    rows = run(node.input, inner)
+    rows = run(node.input, inner.at_end_of(node.input))
     # Past its upper bound a statement makes no more rows, and does not hold the watermark back.
     watermark = context.watermark if inner.end else min(context.watermark, rows.watermark)
     held = context.hold(node, rows, watermark, "h")
@@ -308,7 +323,7 @@ def _run_stamp(node: nodes.Stamp, context: StepContext) -> Rows:
 
 def _run_retime(node: nodes.Retime, context: StepContext) -> Rows:
     inner = context.inner(node.upper)
-    rows = run(node.input, inner)
+    rows = run(node.input, inner.at_end_of(node.input))
     pairs = tuple(zip((TIME, *node.input.order), node.order, strict=True))
     kernel = RetimeKernel(node.column, node.max_delay, pairs)
     place, ordered = str(context.places[id(node)]), sorted_table(rows.table, (TIME, SEQ, *node.input.order))

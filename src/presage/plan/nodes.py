@@ -39,7 +39,7 @@ def order_columns(depth: int) -> tuple[str, ...]:
 
 
 class Trait(Flag):
-    """What a deployed statement asks of the nodes of its plan."""
+    """What planning and deployed statements ask of the nodes of a plan."""
 
     NONE = 0
     READS_HISTORY = auto()  # it searches history, chunk by chunk
@@ -48,6 +48,7 @@ class Trait(Flag):
     LOOKS_BACK = auto()  # it processes past events before its first event
     KEEPS_PAIRS = auto()  # its state holds pairs of events that were joined when they arrived
     PASSES_COLUMNS = auto()  # its rows have all columns of its input
+    RUNS_AHEAD = auto()  # its last rows may be later than the last event of the log
 
 
 def traits_of(plan: Node) -> Trait:
@@ -451,6 +452,10 @@ class Retime(Node):
         # The time of emission becomes the first order column: it is the arrival order of the new events.
         return self.input.depth + 1
 
+    @property
+    def traits(self) -> Trait:
+        return Trait.RUNS_AHEAD
+
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
         return wanted | {self.column}
 
@@ -463,8 +468,8 @@ class Stamp(Node):
     """Adds the column `at`: the event time at which the row was emitted. `upper`: as in Retime. `shown`: the column
     with this time if it is not TIME: a match that only the end of input completes has the time of its last event.
 
-    A filter moves below it, into the statement of a derived stream, only where rows are not numbered: two items of FROM
-    that read the same rows must number them alike.
+    A filter moves below it, into the statement of a derived stream, only where rows are not numbered (two items of FROM
+    that read the same rows must number them alike) and what it drops does not decide where the query's clock stops.
     """
 
     input: Node
@@ -473,7 +478,7 @@ class Stamp(Node):
 
     @property
     def traits(self) -> Trait:
-        return Trait.PASSES_COLUMNS
+        return Trait.PASSES_COLUMNS | (Trait.NONE if self.upper is None else Trait.RUNS_AHEAD)
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -484,7 +489,7 @@ class Stamp(Node):
 
     def absorb(self, condition: Expr) -> Node | None:
         # The emission time is known here, not in every node below.
-        if self.input.depth or condition.columns() & {"at", TIME}:
+        if self.input.depth or condition.columns() & {"at", TIME} or Trait.RUNS_AHEAD in traits_of(self):
             return None
         return replace(self, input=Filter(self.input, condition))
 

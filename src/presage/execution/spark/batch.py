@@ -19,6 +19,7 @@ from presage.execution.steps import relation_rows
 from presage.plan import nodes
 from presage.plan.expr import Expr, InRelation, conjunction, conjuncts
 from presage.plan.nodes import SEQ, TIME, Field, Node, order_columns
+from presage.plan.streams_ahead import streams_ahead
 from presage.storage import FileSet
 
 ROWS_PER_TASK = 50_000  # below this a task costs more than it saves
@@ -44,6 +45,11 @@ class BatchContext:
     files: Callable[[nodes.Scan], FileSet] | None = None
     # Rows of history that are read at once; None: it decides.
     rows_per_chunk: int | None = None
+    # The statement's upper bound, and whether rows depend on where exactly the final watermark is.
+    upper: int | None = None
+    exact: bool = False
+    # By identity of a derived stream: its rows, of which the last event had to be known.
+    ready: Mapping[int, DataFrame] = field(default_factory=dict)
 
     @property
     def spark(self) -> SparkSession:
@@ -57,7 +63,16 @@ class BatchContext:
 
     def inner(self, upper: int | None) -> BatchContext:
         """The context of the statement behind a derived stream, which ends at its own upper bound."""
-        return replace(self, watermark=self.inner_watermark if upper is None else upper)
+        return replace(self, watermark=self.inner_watermark if upper is None else upper, upper=upper, ready={})
+
+    def at_end_of(self, plan: Node) -> BatchContext:
+        """The context of a statement with this plan: see `StepContext.at_end_of`. A job for each derived stream."""
+        if not self.exact or self.upper is not None:
+            return self
+        ready = {id(stream): run(stream, self) for stream in streams_ahead(plan)}
+        lasts = [frame.agg(F.max(TIME)).collect()[0][0] for frame in ready.values()]
+        clock = max([self.watermark, *(last for last in lasts if last is not None)])
+        return replace(self, watermark=clock, ready=ready)
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,8 @@ class SparkOperators:
 
 def run(node: Node, context: BatchContext) -> DataFrame:
     """The rows of a node: TIME, SEQ, its order columns, its columns."""
+    if id(node) in context.ready:
+        return context.ready[id(node)]
     operator = OPERATORS.get(type(node)) or context.operators.get(type(node))
     if operator is None:
         raise error("INTERNAL", what=f"no operator for the plan node {type(node).__name__}")
@@ -82,8 +99,8 @@ def run(node: Node, context: BatchContext) -> DataFrame:
 def run_root(node: Node, context: BatchContext) -> DataFrame:
     """The rows of a whole query; a Stamp at the root is its own, not that of a derived stream."""
     if isinstance(node, nodes.Stamp):
-        return _stamped(run(node.input, context), node)
-    return run(node, context)
+        return _stamped(run(node.input, context.at_end_of(node.input)), node)
+    return run(node, context.at_end_of(node))
 
 
 def column(expr: Expr, context: BatchContext) -> Column:
@@ -149,12 +166,14 @@ def _stamped(frame: DataFrame, node: nodes.Stamp) -> DataFrame:
 
 
 def _run_stamp(node: nodes.Stamp, context: BatchContext) -> DataFrame:
-    return _stamped(run(node.input, context.inner(node.upper)), node)
+    inner = context.inner(node.upper)
+    return _stamped(run(node.input, inner.at_end_of(node.input)), node)
 
 
 def _run_retime(node: nodes.Retime, context: BatchContext) -> DataFrame:
     """Rows become events at their own time; one that is too far before the greatest so far is late, and dropped."""
-    frame = run(node.input, context.inner(node.upper)).where(quoted(node.column).isNotNull())
+    inner = context.inner(node.upper)
+    frame = run(node.input, inner.at_end_of(node.input)).where(quoted(node.column).isNotNull())
     new = F.unix_micros(quoted(node.column))
     # An explicit single partition: Spark warns of a window without one.
     before = Window.partitionBy(F.lit(0)).orderBy(*ordering(node.input)).rowsBetween(Window.unboundedPreceding, -1)

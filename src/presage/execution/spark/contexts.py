@@ -53,4 +53,6 @@ class Contexts:
             estimated_rows=count_events(files.values()),
             files=lambda scan: files[scan.extent],
             rows_per_chunk=self.rows_per_chunk,
+            upper=upper,
+            exact=exact,
         )

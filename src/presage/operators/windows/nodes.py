@@ -69,7 +69,8 @@ class Windowed(Node):
 
     @property
     def traits(self) -> Trait:
-        return Trait.PASSES_COLUMNS
+        # The end of input closes the open span, whose rows have the time of its end.
+        return Trait.PASSES_COLUMNS | (Trait.RUNS_AHEAD if self.window.type.has_bounds else Trait.NONE)
 
     def map_terms(self, whole: Callable[[Expr], Expr], part: Callable[[Expr], Expr]) -> Node:
         return self.map_expressions(whole)
@@ -230,6 +231,11 @@ class Output(Node):
     @property
     def columns(self) -> tuple[Field, ...]:
         return tuple(c for c in self.input.columns if c.name in self.keep)
+
+    @property
+    def traits(self) -> Trait:
+        # The end of input ends the open interval, whose rows have the time of its end.
+        return Trait.RUNS_AHEAD if self.every else Trait.NONE
 
     def needs(self, wanted: frozenset[str]) -> frozenset[str]:
         return frozenset(self.keep) | frozenset(self.by)
