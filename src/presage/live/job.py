@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from presage.columnar.evaluate import Evaluator, Fallback
+from presage.errors import PresageError
 from presage.execution.stage import EventCommand, OpenEvent
 from presage.execution.watermark_buffer import NOTHING_KNOWN
 from presage.live import results
@@ -379,7 +380,12 @@ class Job:
         started = time.perf_counter()
         runner, version = self._runner, f"{self._identity}/{self._changes}"
         run = partial(self._dispatcher.run, batch, runner, version)
-        outcomes = self._step_thread.run(run, runner.deadline, until)
+        try:
+            outcomes = self._step_thread.run(run, runner.deadline, until)
+        except PresageError as failure:
+            if failure.code == "ENGINE_CLOSED":
+                raise BatchInterruptedError from failure
+            raise
         self._publish(batch, outcomes)
         self._lock.was_published()
         if self._runner.one_by_one:
