@@ -55,6 +55,18 @@ with presage.Engine(home=sys.argv[1]) as engine:
     engine.deployments["sums"].drain()
 print("closed", flush=True)
 """
+ON_SPARK = f"""
+import sys
+import presage
+
+with presage.Engine(home=sys.argv[1], placement="spark") as engine:
+    engine.execute({STREAM!r})
+    frame = engine.spark.range(1_000).selectExpr(
+        "'a' AS sym", "CAST(id AS DOUBLE) AS price", "timestamp_seconds(1709283600 + id) AS at"
+    )
+    print(engine.load("Tick", frame).accepted)
+    print(engine.query("SELECT sum(price) AS s FROM Tick OUTPUT LAST").to_arrow()["s"].to_pylist())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -121,13 +133,10 @@ def test_an_engine_goes_on_where_the_last_one_ended(home: str) -> None:
 
 
 def test_spark_reads_and_writes_a_bucket_without_a_connector(home: str) -> None:
-    with presage.Engine(home=home, placement="spark") as engine:
-        engine.execute(STREAM)
-        frame = engine.spark.range(1_000).selectExpr(
-            "'a' AS sym", "CAST(id AS DOUBLE) AS price", "timestamp_seconds(1709283600 + id) AS at"
-        )
-        assert engine.load("Tick", frame).accepted == 1_000
-        assert engine.query("SELECT sum(price) AS s FROM Tick OUTPUT LAST").to_arrow()["s"].to_pylist() == [499_500.0]
+    # In a process of its own: workers have the environment that the process had when it started Spark.
+    done = subprocess.run([sys.executable, "-c", ON_SPARK, home], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1000", "[499500.0]"]
 
 
 def test_what_a_killed_engine_acknowledged_is_there_once(home: str) -> None:
