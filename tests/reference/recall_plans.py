@@ -24,9 +24,8 @@ from reference.recalled import ARRIVED, WHEN, Past, recalled
 def recall_rows(interpreter: Any, node: Recall) -> list[Row]:
     """Of a FINAL RECALL that says how far it looks back."""
     assert node.final
-    inner = interpreter.statement(None)
     histories = {
-        i: [{**row, WHEN: row[TIME], ARRIVED: row[SEQ]} for row in inner.rows(history)]
+        i: [{**row, WHEN: row[TIME], ARRIVED: row[SEQ]} for row in interpreter.other(history, None)]
         for i, history in enumerate(node.histories)
     }
     columns = {i: [c.name for c in history.columns] for i, history in enumerate(node.histories)}
