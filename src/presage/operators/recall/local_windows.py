@@ -154,7 +154,7 @@ def _aggregate(
 
 
 def _new(name: str, values: Values) -> Bools:
-    raise NotImplementedError("DISTINCT is refused before OVER")
+    raise AssertionError("DISTINCT is refused before OVER")
 
 
 class _Running(FoldEngine):
