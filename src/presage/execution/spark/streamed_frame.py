@@ -23,7 +23,7 @@ from presage.model.catalog import EventType
 from presage.storage.spark_ingest import check_shape
 
 WITH_SCHEMA = ("csv", "json", "parquet", "orc")  # formats whose columns are those of the stream
-STOP_SECONDS = 30
+START_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ class StreamedFrame:
             self._stopped = True
             self._changed.notify_all()
         if self._query is not None:
-            self._query.stop()
-            self._query.awaitTermination(STOP_SECONDS)
+            self._query.stop()  # returns when its thread has ended
 
     def _ensure_running(self) -> None:
         if self._query is not None and self._query.isActive:
@@ -105,7 +104,7 @@ class StreamedFrame:
 
     def _offer(self, frame: DataFrame, number: int) -> None:
         """Called by Spark, in a thread of its own, perhaps before `start` has returned."""
-        self._started.wait(STOP_SECONDS)
+        self._started.wait(START_SECONDS)
         query = self._query
         with self._changed:
             self._offered = None if query is None else MicroBatch(frame, str(query.id), number)
