@@ -15,7 +15,7 @@ from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, TIMESTAMP
 from presage.storage import Log
 from presage.storage.columns import SEQ, TIME
-from presage.storage.delta import LiveFile, _from_stats
+from presage.storage.delta import LiveFile, live_file
 from presage.storage.failpoints import Failpoints
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
@@ -121,7 +121,7 @@ class MemoryTables:
         """What is in memory needs no closing."""
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
-        return tuple(map(_from_stats, self.disk.files[stream, table]))
+        return tuple(map(live_file, self.disk.files[stream, table]))
 
     def schema(self, stream: str, table: str) -> pa.Schema:
         return pa.schema(Schema.from_json(self.disk.schemas[stream][table]).to_arrow())

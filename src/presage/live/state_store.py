@@ -16,7 +16,9 @@ from presage.live.statement import Statement
 from presage.live.tasks import Outcome, SharedOutcome, SharedTask, Task
 from presage.model.operator_state import State
 from presage.plan.nodes import Node
+from presage.storage import failpoints
 from presage.storage.failures import storage
+from presage.storage.group_commit import NewFiles
 from presage.storage.home import Home
 
 BATCHES_PER_SWEEP = 16
@@ -30,8 +32,10 @@ _NO_CHANGE: Mapping[str, Any] = {}
 
 @dataclass
 class StateLocations:
-    """Locations of new states: of statements by number, shard and place, of shared states by name and place."""
+    """Locations of new states: of statements by number, shard and place, of shared states by name and place; and the
+    files that the record of the batch must be published with."""
 
+    files: NewFiles
     own: dict[str, dict[str, Chain]] = field(default_factory=dict)
     shared: dict[str, dict[str, Chain]] = field(default_factory=dict)
 
@@ -118,8 +122,8 @@ class StateStore:
         return {key.removeprefix(prefix): chain for key, chain in states.items() if key.startswith(prefix)}
 
     def write(self, outcomes: Iterable[Outcome], together: Iterable[SharedOutcome]) -> StateLocations:
-        """Make the new states durable; their locations. No record refers to them yet."""
-        places = StateLocations()
+        """Make files of the new states; their locations. No record refers to them yet."""
+        places = StateLocations(NewFiles(self._home.store, failpoints.STATES_WRITTEN))
         written: dict[tuple[str, str], StateWrite] = {}
         members: dict[int, tuple[SharedStates, list[str]]] = {}
         for outcome in together:
@@ -148,9 +152,10 @@ class StateStore:
             shared.name = shared.name or uuid.uuid4().hex[:12]
             for place, state in shared.states.items():
                 written[SHARED + shared.name, place] = StateWrite(before.get(place), old.get(place, ()), state)
+        target = places.files.place(sum(state.after.size() for state in written.values()))
         with storage(self._home.path):
-            chains = state_files.write_states(self._home.store, self._home.states, written, self._home.generation)
-            if chains or places.own:
+            chains = state_files.write_states(target, self._home.states, written, self._home.generation)
+            if places.own:  # by workers
                 self._home.store.flush(self._home.states)
         for (owner, place), chain in chains.items():
             locations = places.shared if owner.startswith(SHARED) else places.own

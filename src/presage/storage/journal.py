@@ -1,15 +1,16 @@
 """The journal of a home: numbered, durable records. Writing a record is the commit.
 
-`journal/` contains a head (the state after record n), `head-<n>.json`, and the records after n, one file each. Records
-are put if absent. Journals of earlier versions have a head without a number, and another suffix for records that are
-applied to all tables.
+`journal/` contains a head (the state after record n), `head-<n>.json`, and the records after n. A file holds one
+record, or a group of consecutive records that were committed together, under the number of its first one. Files are put
+if absent. Journals of earlier versions have a head without a number, and another suffix for records that are applied to
+all tables.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
@@ -25,6 +26,7 @@ from presage.storage.store import Store
 
 _RECORD = re.compile(r"(\d{14,})\.(?:json|done)")
 _HEAD = re.compile(r"head(?:-(\d{14,}))?\.json")
+GROUP = "records"  # the key of a group's records
 
 
 @dataclass(frozen=True)
@@ -89,17 +91,26 @@ class Record:
     def changes(self) -> list[Record | Part]:
         return [self, *self.parts]
 
-    def to_bytes(self) -> bytes:
-        # Without default values: there are many records, and people read them.
+    def content(self) -> dict[str, Any]:
+        """Its fields without default values: there are many records, and people read them."""
         empty, own = vars(Record(self.n, self.kind, self.at)), vars(self)
-        return seal({k: v for k, v in own.items() if k in ("n", "kind", "at") or v != empty[k]}, asdict)
+        return {k: v for k, v in own.items() if k in ("n", "kind", "at") or v != empty[k]}
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Record:
-        content = unseal(data)
-        content["adds"] = _adds(content)
-        content["parts"] = [Part(**{**part, "adds": _adds(part)}) for part in content.get("parts", [])]
-        return cls(**content)
+    def of(cls, content: dict[str, Any]) -> Record:
+        parts = [Part(**{**part, "adds": _adds(part)}) for part in content.get("parts", [])]
+        return cls(**{**content, "adds": _adds(content), "parts": parts})
+
+
+def to_bytes(records: Sequence[Record]) -> bytes:
+    """The content of a file of the journal."""
+    contents = [record.content() for record in records]
+    return seal(contents[0] if len(contents) == 1 else {GROUP: contents}, asdict)
+
+
+def from_bytes(data: bytes) -> list[Record]:
+    content = unseal(data)
+    return [Record.of(each) for each in content.get(GROUP, [content])]
 
 
 def _adds(content: dict[str, Any]) -> dict[str, list[FileAdd]]:
@@ -121,11 +132,25 @@ class JournalContent:
 
     head: dict[str, Any] | None
     records: list[Record]
+    files: list[tuple[int, str]] = field(default_factory=list)  # those of the records: first number and name
 
     @property
     def base(self) -> int:
         """The last record that the head covers."""
         return int(self.head["n"]) if self.head else 0
+
+
+@dataclass(frozen=True)
+class Head:
+    """The state after record n as bytes, whatever happens to the state meanwhile."""
+
+    n: int
+    data: bytes
+    takeovers: frozenset[int]
+
+    @classmethod
+    def of(cls, state: dict[str, Any]) -> Head:
+        return cls(state["n"], seal({"n": state["n"], "state": state}), frozenset(state["takeovers"]))
 
 
 class Journal:
@@ -134,6 +159,7 @@ class Journal:
         self._store = store
         self._points = points
         self._heads: list[str] = []  # the files of the present head
+        self._files: deque[tuple[int, str]] = deque()  # of the records after it: first number and name
         self._covered: deque[str] = deque()  # names of files that the head covers and that are not deleted yet
 
     def read(self) -> JournalContent:
@@ -142,19 +168,23 @@ class Journal:
         takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
         self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
         self._heads = [name for _, name in names.heads]
+        self._files = deque(content.files)
         return content
 
-    def write(self, record: Record) -> None:
-        """Commit a record: it is durable when this returns. Two processes cannot write the same number."""
-        path, data = self._folder / name_of(record.n), record.to_bytes()
+    def write(self, *records: Record) -> None:
+        """Commit consecutive records, all or none: they are durable when this returns. Two processes cannot write the
+        same number."""
+        n = records[0].n
+        path, data = self._folder / name_of(n), to_bytes(records)
         try:
             self._store.create(path, data, lambda: self._points.reach(failpoints.RECORD_WRITTEN))
         except FileExistsError as taken:
             if not self._holds(path, data):
-                raise error("HOME_OVERTAKEN", what=f"record {record.n}", path=self._folder.parent) from taken
+                raise error("HOME_OVERTAKEN", what=f"record {n}", path=self._folder.parent) from taken
         except OSError:
             if not self._holds(path, data):
                 raise
+        self._files.append((n, path.name))
         self._points.reach(failpoints.COMMITTED)
 
     def _holds(self, path: PurePath, data: bytes) -> bool:
@@ -168,19 +198,21 @@ class Journal:
     def holds(self, n: int) -> bool:
         return self._store.exists(self._folder / name_of(n))
 
-    def compact(self, n: int, state: dict[str, Any], records: list[Record]) -> None:
-        """Write a head with the state after record n, which replaces the records. All of them must be applied.
+    def compact(self, head: Head) -> None:
+        """Write a head, which replaces the records up to its own. All of them must be applied.
 
         Heads have numbers, too: that of a process that was paused does not replace a later one.
         """
-        name = head_name(n)
+        name = head_name(head.n)
         with suppress(FileExistsError):  # of an attempt whose reply was lost: it can have no other content
-            self._store.create(self._folder / name, seal({"n": n, "state": state}))
+            self._store.create(self._folder / name, head.data)
         self._points.reach(failpoints.HEAD_WRITTEN)
-        # The record of a takeover stays: it refuses the next record of the process that was overtaken.
-        takeovers = set(state["takeovers"])
-        self._covered.extend(name for name in self._heads if name != head_name(n))
-        self._covered.extend(name_of(record.n) for record in records if record.n not in takeovers)
+        self._covered.extend(old for old in self._heads if old != name)
+        while self._files and self._files[0][0] <= head.n:
+            first, file = self._files.popleft()
+            # The record of a takeover stays: it refuses the next record of the process that was overtaken.
+            if first not in head.takeovers:
+                self._covered.append(file)
         self._heads = [name]
 
     def trim(self, most: int | None = None) -> None:
@@ -223,7 +255,8 @@ def read_journal(store: Store, folder: PurePath, names: Names | None = None) -> 
     content = JournalContent(head, [])
     numbers = [n for n in sorted(names.records) if n > content.base]
     # Of the two names of a record of an earlier version, the last one counts.
-    content.records = [read_record(store, folder / max(names.records[n], key=_is_done)) for n in numbers]
+    content.files = [(n, max(names.records[n], key=_is_done)) for n in numbers]
+    content.records = [record for _, name in content.files for record in read_records(store, folder / name)]
     _check_unbroken(store, folder, content)
     return content
 
@@ -250,9 +283,9 @@ def _read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
         raise corrupt_journal(folder, "the journal's head", str(broken)) from broken
 
 
-def read_record(store: Store, path: PurePath) -> Record:
+def read_records(store: Store, path: PurePath) -> list[Record]:
     try:
-        return Record.from_bytes(store.read(path))
+        return from_bytes(store.read(path))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:

@@ -7,13 +7,19 @@ Paths are `Path` in a file system; elsewhere pure paths, whose first part is the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+class Writes(Protocol):
+    """Where new files are written: a store, or memory."""
+
+    def writer(self, path: PurePath) -> AbstractContextManager[BinaryIO]: ...
 
 
 class Store(ABC):
@@ -65,6 +71,14 @@ class Store(ABC):
     def writer(self, path: PurePath) -> AbstractContextManager[BinaryIO]:
         """A new file, opened for writing and reading. It appears at the latest when the block ends, and only if it ends
         well; it is durable after `flush` of its folder."""
+
+    def write_new(self, files: Mapping[PurePath, bytes], written: Callable[[PurePath], None]) -> None:
+        """Write new files, perhaps several at a time. They are durable after `flush` of their folders. `written` is
+        called by this thread after each."""
+        for path, data in files.items():
+            with self.writer(path) as file:
+                file.write(data)
+            written(path)
 
     @abstractmethod
     def flush(self, path: PurePath) -> None:
