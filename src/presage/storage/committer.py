@@ -23,7 +23,7 @@ from presage.storage.catalog_log import CatalogLog
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import KEPT, NOT_DONE, corrupt, is_full, is_of_storage, storage, storage_error
+from presage.storage.failures import KEPT, NOT_DONE, UNKNOWN, corrupt, is_full, is_of_storage, storage, storage_error
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
 from presage.storage.journal import FileAdd, Journal, Part, Record, Turn
@@ -52,6 +52,7 @@ class Committer:
         self._tables_lock = threading.RLock()
         self._records: list[Record] = []  # since the head
         self._pending: list[Record] = []  # written and not applied yet
+        self._unsettled: Record | None = None  # its writing failed, and may still take effect
         self._broken: PresageError | None = None  # why nothing more can be published
         self._closed = False
         self.point = Point(0, 0, {})  # up to which readers may read
@@ -82,16 +83,50 @@ class Committer:
         """
         self._home.await_free(self.state.holder)
         if self._home.was_abandoned:
-            holder = self._home.lease.state.holder
-            record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
             try:
-                self._journal.write(record)
-            except PresageError as refused:  # another process was quicker
+                self._publish_takeover()
+            except (PresageError, FileExistsError) as refused:  # another process was quicker
                 raise self._home.in_use() from refused
-            self.state.advance(record)
-            self._records.append(record)
         self._home.generation = self.state.n + 1
         self._home.begin()
+
+    def _publish_takeover(self) -> None:
+        holder = self._home.lease.state.holder
+        record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
+        record = self._journal.take_over(record)
+        self.state.advance(record)
+        self._records.append(record)
+
+    def _settle(self) -> None:
+        """Make sure that a record whose writing failed is not written later: its request may be on its way still.
+
+        A takeover of this process gets its number. Until then nothing else may be published, and the files of the
+        record must stay.
+        """
+        record = self._unsettled
+        if record is None:
+            return
+        if self._home.store.is_local:
+            if self._journal.find(record.n):  # perhaps not durable
+                raise self._break("a flush failed")
+        else:
+            try:
+                self._publish_takeover()
+            except (PresageError, FileExistsError) as refused:
+                found = self._journal.find(record.n)
+                # A takeover by another process refuses the record for good. Otherwise it may be committed.
+                if isinstance(refused, PresageError) and found and found.takeover not in ("", self.state.holder):
+                    self._broken = refused
+                    raise
+                raise self._break(f"the writing of record {record.n} failed, and it is there") from refused
+        self._unsettled = None
+        for stream, _ in _adds(record):
+            self.discard(Turn(record.n, record.nonce, record.at), stream)
+
+    def _break(self, why: str) -> PresageError:
+        """Only reopening can tell what is committed."""
+        self._broken = corrupt("the journal", self._home.path, why, "close the engine and open the home again")
+        return self._broken
 
     def _remove_leftovers(self, base: int, records: list[Record]) -> None:
         """Remove the staged files of numbers after `base` that none of the records names."""
@@ -110,14 +145,17 @@ class Committer:
                 raise self._overtaken()
             if self._broken is not None:
                 raise self._broken
-            before = self.state.n
+            before, unsettled = self.state.n, self._unsettled
             try:
+                self._settle()
                 self._apply_pending()
+                before = self.state.n
                 yield Turn(before + 1, uuid.uuid4().hex, wall_clock())
             except Exception as failure:
                 if is_of_storage(failure) or is_full(failure):
                     # A written record is committed, even if it could not be applied yet.
-                    then = KEPT if self.state.n > before else NOT_DONE
+                    then = KEPT if self.state.n > before and self._pending else NOT_DONE
+                    then = then if self._unsettled is unsettled else UNKNOWN
                     raise storage_error(self._home.path, failure, then) from failure
                 raise
 
@@ -159,13 +197,9 @@ class Committer:
         except Exception as failure:
             if isinstance(failure, PresageError):
                 self._broken = failure  # the home has another writer
-            elif self._journal.holds(record.n):
-                # Written, but perhaps not durable: only reopening can tell.
-                fix = "close the engine and open the home again"
-                self._broken = corrupt("the journal", self._home.path, "a flush failed", fix)
-                raise
-            for stream, _ in _adds(record):
-                self.discard(turn, stream)
+            else:
+                self._unsettled = record
+                self._settle()
             raise
         self.state.advance(record)
         self._records.append(record)
