@@ -125,7 +125,7 @@ class Committer:
 
     def _break(self, why: str) -> PresageError:
         """Only reopening can tell what is committed."""
-        self._broken = corrupt("the journal", self._home.path, why, "close the engine and open the home again")
+        self._broken = corrupt("the journal", self._home.address, why, "close the engine and open the home again")
         return self._broken
 
     def _remove_leftovers(self, base: int, records: list[Record]) -> None:
@@ -156,7 +156,7 @@ class Committer:
                     # A written record is committed, even if it could not be applied yet.
                     then = KEPT if self.state.n > before and self._pending else NOT_DONE
                     then = then if self._unsettled is unsettled else UNKNOWN
-                    raise storage_error(self._home.path, failure, then) from failure
+                    raise storage_error(self._home.address, failure, then) from failure
                 raise
 
     def stage(self, turn: Turn, stream: str, tables: dict[str, pa.Table]) -> dict[str, list[FileAdd]]:
@@ -315,7 +315,7 @@ class Committer:
             return self._tables.schema(stream, table)
 
     def _overtaken(self) -> PresageError:
-        return error("HOME_OVERTAKEN", what="the lease", path=self._home.path)
+        return error("HOME_OVERTAKEN", what="the lease", path=self._home.address)
 
     def check_open(self) -> None:
         """Raise an error if the home is closed, or in a fork of the process that opened it."""
@@ -332,7 +332,7 @@ class Committer:
                 return
             self._closed = True
             try:
-                with storage(self._home.path, CLOSED):
+                with storage(self._home.address, CLOSED):
                     self._home.lease.renew()
                     if self._home.lease.lost and self._broken is None:
                         raise self._overtaken()

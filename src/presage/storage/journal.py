@@ -194,7 +194,7 @@ class Journal:
             return None
 
     def _overtaken(self, what: str) -> PresageError:
-        return error("HOME_OVERTAKEN", what=what, path=self._folder.parent)
+        return error("HOME_OVERTAKEN", what=what, path=self._store.address(self._folder.parent))
 
     def find(self, n: int) -> Record | None:
         """A record that is there; it may be in the way of a record of this process."""
