@@ -24,22 +24,24 @@ ADDRESS = "s3://memory/home"
 BEFORE, AFTER, LATER = "before", "after", "later"
 FAULTS = (BEFORE, AFTER, LATER)
 PATIENCE = 3  # changing acts, before one that was given up takes effect
+Files = dict[PurePath, bytes]
+Act = Callable[[Files], None]
 
 
 class FaultyStore(Store):
     """`faults`: by the number of a changing act, from 1 on. `read_faults`: numbers of reads and listings that fail.
     `slow`: called between the making of a listing and its arrival."""
 
-    def __init__(self, files: dict[PurePath, bytes] | None = None) -> None:
+    def __init__(self, files: Files | None = None) -> None:
         self.files = {} if files is None else files
         self.faults: dict[int, str] = {}
         self.acts = 0
         self.read_faults: set[int] = set()
         self.reads = 0
         self.slow: Callable[[], None] | None = None
-        self._underway: list[tuple[int, Callable[[], None]]] = []
+        self._underway: list[tuple[int, Act]] = []
 
-    def _change(self, act: Callable[[], None]) -> None:
+    def _change(self, act: Act) -> None:
         self.acts += 1
         self.arrive(self.acts)
         fault = self.faults.get(self.acts)
@@ -48,7 +50,7 @@ class FaultyStore(Store):
         if fault == LATER:
             self._underway.append((self.acts + PATIENCE, act))
             raise OSError("the store did not answer in time")
-        act()
+        act(self.files)
         if fault == AFTER:
             raise OSError("the reply was lost")
 
@@ -58,7 +60,7 @@ class FaultyStore(Store):
         self._underway = [each for each in self._underway if each[0] > until]
         for act in due:
             with suppress(FileExistsError):  # nobody waits for the reply
-                act()
+                act(self.files)
 
     def _look(self) -> None:
         self.reads += 1
@@ -66,11 +68,11 @@ class FaultyStore(Store):
             raise OSError("the store does not answer")
 
     def put(self, path: PurePath, data: bytes) -> None:
-        self._change(lambda: self.files.update({path: data}))
+        self._change(lambda files: files.update({path: data}))
 
     def create(self, path: PurePath, data: bytes, before_name: Callable[[], None] | None = None) -> None:
-        def act() -> None:
-            if self.files.setdefault(path, data) is not data:
+        def act(files: Files) -> None:
+            if files.setdefault(path, data) is not data:
                 raise FileExistsError(str(path))
 
         if before_name:
@@ -98,7 +100,7 @@ class FaultyStore(Store):
         return 0.0
 
     def delete(self, path: PurePath) -> None:
-        self._change(lambda: self.files.pop(path, None) and None)
+        self._change(lambda files: files.pop(path, None) and None)
 
     def delete_folder(self, folder: PurePath) -> None:
         for path in [path for path in self.files if folder in path.parents]:
@@ -143,7 +145,11 @@ class FaultyStore(Store):
         ObjectStore.probe(self, folder)  # type: ignore[arg-type]
 
     def copied(self) -> FaultyStore:
-        return FaultyStore(dict(self.files))
+        """A store with what this one holds once nothing is on its way any more."""
+        copy = FaultyStore(dict(self.files))
+        copy._underway = [*self._underway]
+        copy.arrive()
+        return copy
 
 
 class Bucket:
