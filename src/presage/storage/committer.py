@@ -25,7 +25,7 @@ from presage.storage.catalog_log import CatalogLog
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import KEPT, NOT_DONE, corrupt, is_full, is_of_storage, storage, storage_error
+from presage.storage.failures import KEPT, NOT_DONE, UNKNOWN, corrupt, is_full, is_of_storage, storage, storage_error
 from presage.storage.group_commit import Draft, DraftQueue, NewFiles
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
@@ -59,10 +59,10 @@ class Committer:
         self._lost = 0  # `DraftQueue.lost` when the outermost turn began
         self._awaited: Draft | None = None  # which the outermost turn waits for
         self._files = NewFiles(home.store)  # staged in this turn
-        self._interrupted: Sequence[Draft] = ()  # nobody knows yet whether they were written
         self._since_head = 0  # records
         self._head_failed = False
         self._pending: list[Record] = []  # written and not applied yet
+        self._unsettled: Sequence[Draft] = ()  # their writing failed, and may still take effect
         self._behind = TableWriter(self._apply_behind, lambda: home.is_locked)
         self._broken: PresageError | None = None  # why nothing more can be published
         self._closed = False
@@ -75,11 +75,11 @@ class Committer:
         at_head = state_after(self._home.journal, journal.head, ())
         last_changes = changes_of(at_head)
         self.state = state_after(self._home.journal, journal.head, journal.records)
-        records = [*journal.records, *self._take_over()]
-        self._since_head = len(records)
+        self._since_head = len(journal.records)
+        self._take_over()
         for record in journal.records:
             self._create_and_drop(record)
-        comparison = Comparison(self._home, self._tables, self.catalog, records, last_changes)
+        comparison = Comparison(self._home, self._tables, self.catalog, journal.records, last_changes)
         for record in comparison.lost(self.state):
             self._apply(record)
         self.point = self.state.point()
@@ -87,26 +87,54 @@ class Committer:
         self._queue = DraftQueue(self.state, self._write, self._discard)
         self._finish(self._head_if_due(), 1)
 
-    def _take_over(self) -> list[Record]:
+    def _take_over(self) -> None:
         """Publish the record that stops a process which has the home and may only be paused, before anything else.
 
         A folder that was released needs none: its lock admits one process. Until the record is there, files that no
         record names may belong to the next record of the other process.
         """
-        taken = []
         self._home.await_free(self.state.holder)
         if self._home.was_abandoned:
-            holder = self._home.lease.state.holder
-            record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
             try:
-                self._journal.write(record)
-            except PresageError as refused:  # another process was quicker
+                self._publish_takeover()
+            except (PresageError, FileExistsError) as refused:  # another process was quicker
                 raise self._home.in_use() from refused
-            self.state.advance(record)
-            taken.append(record)
         self._home.generation = self.state.n + 1
         self._home.begin()
-        return taken
+
+    def _publish_takeover(self) -> None:
+        holder = self._home.lease.state.holder
+        record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
+        self.state.advance(self._journal.take_over(record))
+        self._since_head += 1
+
+    def _resolve(self) -> None:
+        """Make sure that a group whose writing failed is not written later: its request may be on its way still.
+
+        A takeover of this process gets its number. Until then nothing else may be published, and the files of the
+        group must stay.
+        """
+        n = self._unsettled[0].record.n
+        if self._home.store.is_local:
+            if self._journal.find(n):  # perhaps not durable
+                raise self._break("a flush failed")
+        else:
+            try:
+                self._publish_takeover()
+            except (PresageError, FileExistsError) as refused:
+                found = self._journal.find(n)
+                # A takeover by another process refuses the group for good. Otherwise it may be committed.
+                if isinstance(refused, PresageError) and found and found.takeover not in ("", self.state.holder):
+                    self._broken = refused
+                    raise
+                raise self._break(f"the writing of record {n} failed, and it is there") from refused
+        lost, self._unsettled = self._unsettled, ()
+        self._discard(lost)
+
+    def _break(self, why: str) -> PresageError:
+        """Only reopening can tell what is committed."""
+        self._broken = corrupt("the journal", self._home.address, why, "close the engine and open the home again")
+        return self._broken
 
     def _remove_leftovers(self, base: int, records: list[Record]) -> None:
         """Remove the staged files of numbers after `base` that none of the records names."""
@@ -139,7 +167,7 @@ class Committer:
                 self._turns += 1
                 before = self._awaited
                 try:
-                    if not (grouped or self._is_alone) or self._pending or self._interrupted:
+                    if not (grouped or self._is_alone) or self._pending or self._unsettled:
                         self._settle()
                     if self._behind.is_far_behind:
                         self._behind.wait()
@@ -171,16 +199,15 @@ class Committer:
         if not (is_of_storage(failure) or is_full(failure)):
             raise failure
         # A written record is committed, even if it could not be applied yet.
-        then = KEPT if draft is not None and draft.committed else NOT_DONE
-        raise storage_error(self._home.path, failure, then) from failure
+        then = NOT_DONE if draft is None else KEPT if draft.committed else UNKNOWN if draft.unknown else NOT_DONE
+        raise storage_error(self._home.address, failure, then) from failure
 
     def _settle(self) -> None:
         """Let all drafts be written and all records be applied."""
         self._queue.settle()
-        if self._interrupted:
-            drafts, self._interrupted = self._interrupted, ()
-            self._give_up(drafts)
         self._check_writable()
+        if self._unsettled:
+            self._resolve()
         if not self._behind.wait():
             raise self._overtaken()
         self._apply_pending()
@@ -234,23 +261,30 @@ class Committer:
         """Commit the records of drafts, and apply them. One thread at a time."""
         try:
             self._write_files(group)
-            self._journal.write(*(draft.record for draft in group))
-        except Exception as failure:
-            if isinstance(failure, PresageError):
-                self._broken = failure  # the home has another writer
-            else:
-                self._give_up(group)
-            raise
-        except BaseException:
-            self._interrupted = group
+        except Exception:
+            self._discard(group)
             raise
         records = [draft.record for draft in group]
+        try:
+            self._journal.write(*records)
+        except PresageError as failure:
+            self._broken = failure  # the home has another writer
+            self._discard(group)
+            raise
+        except BaseException as failure:
+            self._unsettled = group
+            for draft in group:
+                draft.unknown = True
+            if isinstance(failure, Exception):
+                self._resolve()
+                for draft in group:
+                    draft.unknown = False
+            raise
         for draft in group:
             self.state.advance(draft.record)
             draft.committed = True
         self._since_head += len(group)
-        # A thread for the tables would cost more than it saves in a folder, and while nothing else can be drafted.
-        if self._home.store.is_local or self._is_alone:
+        if self._is_alone or not self._home.store.is_distant:
             self._pending.extend(records)
             self._apply_pending()
             self._finish(self._head_if_due(), len(records))
@@ -278,19 +312,6 @@ class Committer:
         for folder in folders:
             self._home.store.flush(folder)
         self.points.reach(failpoints.STAGED)
-
-    def _give_up(self, group: Sequence[Draft]) -> None:
-        """After a failure to write a group: remove its files, unless its records are there."""
-        try:
-            written = self._journal.holds(group[0].record.n)
-        except OSError:
-            written = True  # nobody can tell
-        if written:
-            # Perhaps not durable: only reopening can tell.
-            fix = "close the engine and open the home again"
-            self._broken = corrupt("the journal", self._home.path, "a flush failed", fix)
-        else:
-            self._discard(group)
 
     def _discard(self, group: Sequence[Draft]) -> None:
         for draft in group:
@@ -430,7 +451,7 @@ class Committer:
             return self._tables.schema(stream, table)
 
     def _overtaken(self) -> PresageError:
-        return error("HOME_OVERTAKEN", what="the lease", path=self._home.path)
+        return error("HOME_OVERTAKEN", what="the lease", path=self._home.address)
 
     def check_open(self) -> None:
         """Raise an error if the home is closed, or in a fork of the process that opened it."""
@@ -449,7 +470,7 @@ class Committer:
             with self._tables_lock:
                 self._closed = True
             try:
-                with storage(self._home.path, CLOSED):
+                with storage(self._home.address, CLOSED):
                     self._home.lease.renew()
                     if self._home.lease.lost and self._broken is None:
                         raise self._overtaken()

@@ -29,6 +29,7 @@ TEMPORARY_PREFIX = "presage-"  # of the folders of temporary homes
 
 NOT_DONE = "and try again; nothing has been written"
 KEPT = "; the request is committed and will be finished: do not send it again"
+UNKNOWN = "; the request may be committed: send it again only with the `once` key that it had"
 VERIFY = "restore the home from a copy; presage log HOME verify names all that is damaged"
 
 

@@ -67,6 +67,7 @@ class Draft:
     record: Record
     files: Sequence[NewFiles]
     committed: bool = False
+    unknown: bool = False  # whether its writing failed and may still take effect
     done: bool = False
     failure: BaseException | None = None
 

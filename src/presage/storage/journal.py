@@ -27,6 +27,7 @@ from presage.storage.store import Store
 _RECORD = re.compile(r"(\d{14,})\.(?:json|done)")
 _HEAD = re.compile(r"head(?:-(\d{14,}))?\.json")
 GROUP = "records"  # the key of a group's records
+TRIES = 20  # to read a journal while another process covers records by new heads
 
 
 @dataclass(frozen=True)
@@ -158,13 +159,21 @@ class Journal:
         self._folder = folder
         self._store = store
         self._points = points
+        self._base = 0  # the last record that the head covers, as far as this process knows
         self._heads: list[str] = []  # the files of the present head
         self._files: deque[tuple[int, str]] = deque()  # of the records after it: first number and name
         self._covered: deque[str] = deque()  # names of files that the head covers and that are not deleted yet
 
     def read(self) -> JournalContent:
-        names = Names.of(self._store, self._folder)
-        content = read_journal(self._store, self._folder, names)
+        for left in reversed(range(TRIES)):
+            names = Names.of(self._store, self._folder)
+            try:
+                content = read_journal(self._store, self._folder, names)
+                break
+            except FileNotFoundError:  # another process is alive and has covered it by a new head
+                if not left:
+                    raise
+        self._base = content.base
         takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
         self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
         self._heads = [name for _, name in names.heads]
@@ -178,25 +187,49 @@ class Journal:
         path, data = self._folder / name_of(n), to_bytes(records)
         try:
             self._store.create(path, data, lambda: self._points.reach(failpoints.RECORD_WRITTEN))
-        except FileExistsError as taken:
-            if not self._holds(path, data):
-                raise error("HOME_OVERTAKEN", what=f"record {n}", path=self._folder.parent) from taken
-        except OSError:
-            if not self._holds(path, data):
+        except OSError as failure:
+            found, taken = self._found(path), isinstance(failure, FileExistsError)
+            if found is not None and found != data:
+                raise self._overtaken(f"record {n}") from failure
+            # In a folder it may be there and not be durable.
+            if found is None or (self._store.is_local and not taken):
                 raise
         self._files.append((n, path.name))
         self._points.reach(failpoints.COMMITTED)
 
-    def _holds(self, path: PurePath, data: bytes) -> bool:
-        """Whether the record is there, though its writing was reported to have failed: the reply may have been lost.
-        Its nonce distinguishes it from the record of any other process."""
-        try:
-            return self._store.read(path) == data
-        except FileNotFoundError:
-            return False
+    def take_over(self, record: Record) -> Record:
+        """Commit the record of a takeover. The record that is there, if an earlier attempt of this process put it.
 
-    def holds(self, n: int) -> bool:
-        return self._store.exists(self._folder / name_of(n))
+        A head that is new to this process may cover this number, or one that it has read: such records are deleted, so
+        that their numbers can be put again. It then knows nothing, and must not go on.
+        """
+        try:
+            self.write(record)
+        except PresageError:
+            found = self.find(record.n)
+            if found is None or found.takeover != record.takeover:
+                raise
+            record = found
+        heads = Names.of(self._store, self._folder).heads
+        if heads and heads[-1][0] > self._base:
+            raise self._overtaken(f"a head after record {heads[-1][0]}")
+        return record
+
+    def _found(self, path: PurePath) -> bytes | None:
+        """What is there after a writing was reported to have failed: the reply may have been lost. A nonce
+        distinguishes a record from that of any other process."""
+        try:
+            return self._store.read(path)
+        except FileNotFoundError:
+            return None
+
+    def _overtaken(self, what: str) -> PresageError:
+        return error("HOME_OVERTAKEN", what=what, path=self._store.address(self._folder.parent))
+
+    def find(self, n: int) -> Record | None:
+        """The first record of the file of a number; it may be in the way of a record of this process."""
+        data = self._found(self._folder / name_of(n))
+        return None if data is None else from_bytes(data)[0]
 
     def compact(self, head: Head) -> None:
         """Write a head, which replaces the records up to its own. All of them must be applied.
@@ -204,6 +237,7 @@ class Journal:
         Heads have numbers, too: that of a process that was paused does not replace a later one.
         """
         name = head_name(head.n)
+        self._base = head.n
         with suppress(FileExistsError):  # of an attempt whose reply was lost: it can have no other content
             self._store.create(self._folder / name, head.data)
         self._points.reach(failpoints.HEAD_WRITTEN)

@@ -78,6 +78,8 @@ class ObjectStore(Store):
     """The objects of one bucket. `options`: as of obstore and delta-rs, such as `aws_endpoint`; a value may name a
     variable of the environment: `env:NAME`. Variables such as AWS_ACCESS_KEY_ID count as usual."""
 
+    is_distant = True
+
     def __init__(self, bucket: str, options: Mapping[str, str] | None = None) -> None:
         self.bucket = bucket  # `s3://bucket`
         self._scheme, _, self._root = bucket.partition("://")

@@ -28,6 +28,7 @@ class Store(ABC):
 
     durable: bool = True
     is_local: bool = False  # whether its paths are those of a file system
+    is_distant: bool = False  # whether a request takes so long that a thread for it is worth its while
 
     @abstractmethod
     def put(self, path: PurePath, data: bytes) -> None:
