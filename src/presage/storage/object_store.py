@@ -22,7 +22,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
-from presage.storage.store import Store
+from presage.storage.store import Store, StoreError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -36,10 +36,6 @@ RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
 MEMORY = 64 << 20  # bytes of a file that is written; a larger one waits on the local disk
 _stores: dict[tuple[str, int], ObjectStore] = {}  # by bucket and process, for `opened_at`
-
-
-class StoreError(OSError):
-    """A request to an object store failed, for another reason than that the object is missing or exists."""
 
 
 class ObjectStore(Store):
