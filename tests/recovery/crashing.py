@@ -81,7 +81,7 @@ class MemoryTables:
         self.home = home
         self.disk = disk
 
-    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
+    def create(self, stream: str, n: int, schemas: dict[str, str], at: int) -> None:
         if self.disk.made_by.get(stream, -1) >= n:
             return
         self.disk.made_by[stream] = n

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from presage.storage import home_lease
 from presage.storage.object_store import ObjectStore
-from presage.storage.store import Store
+from presage.storage.store import Store, StoreError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -46,13 +46,13 @@ class FaultyStore(Store):
         self.arrive(self.acts)
         fault = self.faults.get(self.acts)
         if fault == BEFORE:
-            raise OSError("the store does not answer")
+            raise StoreError("the store does not answer")
         if fault == LATER:
             self._underway.append((self.acts + PATIENCE, act))
-            raise OSError("the store did not answer in time")
+            raise StoreError("the store did not answer in time")
         act(self.files)
         if fault == AFTER:
-            raise OSError("the reply was lost")
+            raise StoreError("the reply was lost")
 
     def arrive(self, until: int = 2**62) -> None:
         """Let requests take effect that were given up."""
@@ -65,7 +65,7 @@ class FaultyStore(Store):
     def _look(self) -> None:
         self.reads += 1
         if self.reads in self.read_faults:
-            raise OSError("the store does not answer")
+            raise StoreError("the store does not answer")
 
     def put(self, path: PurePath, data: bytes) -> None:
         self._change(lambda files: files.update({path: data}))

@@ -50,10 +50,6 @@ class World(NamedTuple):
     faults: int = 0  # that have occurred
 
 
-class Violation(Exception):
-    pass
-
-
 @dataclass
 class Explorer:
     processes: int

@@ -385,6 +385,7 @@ class Job:
         except PresageError as failure:
             if failure.code == "ENGINE_CLOSED":
                 raise BatchInterruptedError from failure
+            self._start_over()  # the batch is retried
             raise
         self._publish(batch, outcomes)
         self._lock.was_published()

@@ -20,6 +20,7 @@ import pyarrow as pa
 from presage.errors import PresageError, error
 from presage.live.state_delta import apply_change, change_between
 from presage.model.operator_state import State
+from presage.storage.failures import is_unanswered, storage_error
 from presage.storage.store import Store, Writes
 
 K = TypeVar("K")
@@ -123,6 +124,8 @@ def read_state(store: Store, folder: PurePath, ref: StateRef) -> State:
         content = store.read(path, start, ref.start - start + ref.length)
         head, data = head or content[: _HEAD.size], pa.py_buffer(content[ref.start - start :])
     except OSError as failure:
+        if is_unanswered(failure):
+            raise storage_error(path, failure, "and try again") from failure
         missing = isinstance(failure, FileNotFoundError)
         raise _corrupt(path, "it is missing" if missing else failure.strerror or str(failure)) from failure
     if len(head) < _HEAD.size or _HEAD.unpack(head)[0] != MAGIC:

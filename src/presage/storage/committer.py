@@ -350,7 +350,7 @@ class Committer:
         for stream, schemas in record.creates.items():
             # Applied again, at opening: a later record may have dropped it.
             if stream in self.state.streams and self.state.streams[stream].generation <= record.n:
-                self._tables.create(stream, record.n, schemas)
+                self._tables.create(stream, record.n, schemas, record.at)
                 self.points.reach(failpoints.TABLE_COMMITTED)
 
     def _apply(self, record: Record) -> None:

@@ -27,7 +27,7 @@ from presage.storage.delta_log import (
     seal_checkpoint,
 )
 from presage.storage.delta_schema import from_delta
-from presage.storage.failures import corrupt, first_line
+from presage.storage.failures import corrupt
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
@@ -62,7 +62,7 @@ class LiveFile:
 class Tables(Protocol):
     """The store of tables that a committer needs."""
 
-    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None: ...
+    def create(self, stream: str, n: int, schemas: dict[str, str], at: int) -> None: ...
     def drop(self, stream: str, n: int) -> None: ...
     def change(
         self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
@@ -101,17 +101,17 @@ class DeltaTables:
         self._lock = threading.RLock()  # of the cache; not held while an entry is written
         self._checkpoints = Checkpoints(home.store)
 
-    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
-        """Create a stream's tables. They exist once the mark in their folder does."""
+    def create(self, stream: str, n: int, schemas: dict[str, str], at: int) -> None:
+        """Create a stream's tables as record n, of a time, says. They exist once the mark in their folder does."""
         folder = self._home.stream_folder(stream)
         if generation_of(self._store, folder) >= n:
             return
         checksums = {}
         for table, schema in schemas.items():
-            data = creation(schema, CONFIGURATION)
-            self._store.put(entry_path(folder / table, 0), data)
+            data = creation(schema, CONFIGURATION, f"{self._home.id}/{n}/{stream}/{table}", at)
+            self._ensure(entry_path(folder / table, 0), data)
             checksums[table] = zlib.crc32(data)
-        self._store.put(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
+        self._ensure(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
         self._home.forget_folder(stream)
         for table, schema in schemas.items():
             self._tables[folder / table] = Table(0, 0, from_delta(schema), {}, 0)
@@ -162,6 +162,14 @@ class DeltaTables:
                 del state.files[file.name]
             state.files.update((file.path, live_file(file)) for file in adds)
             self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT)
+
+    def _ensure(self, path: PurePath, data: bytes) -> None:
+        """Like a put, whose request may arrive late: then it does not replace what a later stream has there."""
+        try:
+            self._store.create(path, data)
+        except FileExistsError:
+            if self._store.read(path) != data:
+                self._store.put(path, data)
 
     def generation(self, stream: str) -> int:
         """The record that created the stream, according to its folder; -1 if there is none."""
@@ -244,7 +252,7 @@ def read_table(store: Store, folder: PurePath, application: str) -> Table:
 
 
 def _corrupt(folder: PurePath, what: str, broken: Exception) -> PresageError:
-    return corrupt(what, folder, first_line(broken), "restore the folder from a copy of the home")
+    return corrupt(what, folder, broken, "restore the folder from a copy of the home")
 
 
 def live_file(file: FileAdd) -> LiveFile:

@@ -314,7 +314,7 @@ def _read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as broken:
-        raise corrupt_journal(folder, "the journal's head", str(broken)) from broken
+        raise corrupt_journal(folder, "the journal's head", broken) from broken
 
 
 def read_records(store: Store, path: PurePath) -> list[Record]:
@@ -323,7 +323,7 @@ def read_records(store: Store, path: PurePath) -> list[Record]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:
-        raise corrupt_journal(path.parent, f"record {path.stem}", str(broken)) from broken
+        raise corrupt_journal(path.parent, f"record {path.stem}", broken) from broken
 
 
 def _check_unbroken(store: Store, folder: PurePath, content: JournalContent) -> None:
@@ -336,5 +336,5 @@ def _check_unbroken(store: Store, folder: PurePath, content: JournalContent) -> 
             raise corrupt_journal(folder, f"record {expected}", "it is missing")
 
 
-def corrupt_journal(folder: PurePath, what: str, why: str) -> PresageError:
+def corrupt_journal(folder: PurePath, what: str, why: object) -> PresageError:
     return corrupt(what, folder.parent, why, "restore the journal folder from a copy of the home")

@@ -24,7 +24,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
-from presage.storage.store import Store
+from presage.storage.store import Store, StoreError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -68,10 +68,6 @@ class RecentFiles:
 
     def _drop(self, path: PurePath) -> None:
         self._bytes -= len(self._files.pop(path, b""))
-
-
-class StoreError(OSError):
-    """A request to an object store failed, for another reason than that the object is missing or exists."""
 
 
 class ObjectStore(Store):

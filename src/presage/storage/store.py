@@ -22,6 +22,11 @@ class Writes(Protocol):
     def writer(self, path: PurePath) -> AbstractContextManager[BinaryIO]: ...
 
 
+class StoreError(OSError):
+    """A request to an object store failed, for another reason than that the object is missing or exists: the store is
+    not reached, refuses the credentials, or is too busy. It says nothing about what is stored."""
+
+
 class Store(ABC):
     """Missing files raise FileNotFoundError, other failures OSError. `durable=False`: without flushing, for a temporary
     home."""
