@@ -142,6 +142,8 @@ class DeltaTables:
         gone = [state.files[name] for name in removes if name in state.files]
         if rewrites and len(gone) < len(removes):
             adds, gone = [], []  # another program has rewritten these rows: adding our files would duplicate them
+        # After a failure it may be tried again together with later records: a part of them may be there.
+        adds = [file for file in adds if file.path not in state.files]
         version = state.version + 1
         try:
             removed = [(f.name, f.size) for f in gone]
@@ -153,9 +155,6 @@ class DeltaTables:
                 raise
             self.change(stream, table, adds, removes, n, rewrites)
             return
-        except BaseException:
-            self._forget(folder)  # the cached state may be wrong
-            raise
         with self._lock:
             state.version, state.transaction = version, n
             for file in gone:

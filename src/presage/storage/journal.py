@@ -12,6 +12,7 @@ import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -251,8 +252,9 @@ class Journal:
 
     def trim(self, most: int | None = None) -> None:
         """Delete files that the head covers; `most` at a time, so that no commit waits for all of them."""
-        for _ in range(len(self._covered) if most is None else min(most, len(self._covered))):
-            self._store.delete(self._folder / self._covered[0])
+        names = list(islice(self._covered, most))
+        self._store.delete_all([self._folder / name for name in names])
+        for _ in names:
             self._covered.popleft()
 
 

@@ -12,9 +12,9 @@ import os
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -170,13 +170,15 @@ class ObjectStore(Store):
             except FileNotFoundError:
                 return
 
-    def delete_folder(self, folder: PurePath) -> None:
-        paths = list(self.walk(folder))
+    def delete_all(self, paths: Collection[PurePath]) -> None:
         for path in paths:
             self._recent.drop(path)
         if paths:
-            with _failures(folder):
+            with _failures(next(iter(paths))), suppress(FileNotFoundError):
                 obstore.delete(self.client, [self._key(path) for path in paths])
+
+    def delete_folder(self, folder: PurePath) -> None:
+        self.delete_all(list(self.walk(folder)))
 
     @contextmanager
     def reader(self, path: PurePath) -> Iterator[BinaryIO]:

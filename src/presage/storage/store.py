@@ -7,7 +7,7 @@ Paths are `Path` in a file system; elsewhere pure paths, whose first part is the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -64,6 +64,11 @@ class Store(ABC):
     @abstractmethod
     def delete(self, path: PurePath) -> None:
         """Delete a file; no effect if it is missing."""
+
+    def delete_all(self, paths: Collection[PurePath]) -> None:
+        """Delete files, in as few requests as the store allows."""
+        for path in paths:
+            self.delete(path)
 
     @abstractmethod
     def delete_folder(self, folder: PurePath) -> None:
