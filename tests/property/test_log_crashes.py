@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,8 @@ from presage.model.time import parse_timestamp
 from presage.storage import Log, committer
 from presage.storage import failpoints as point
 from presage.storage.ingest import Checked, Rejected
-from recovery.crashing import SECOND, Crash, CrashAt, MemoryDisk, crash, data_files, sequence_numbers, stream
+from recovery.crashing import SECOND, Crash, CrashAt, MemoryDisk, Place, crash, sequence_numbers, stream
+from recovery.faulty_store import ADDRESS, Bucket, bucket_in_memory
 
 START = parse_timestamp("2024-01-01") or 0
 DELAY = {"A": 0, "B": 5}
@@ -114,15 +116,15 @@ def expect(model: Model, action: tuple[Any, ...]) -> None:
 class Life:
     """A home that is opened again after each crash."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path | None = None, bucket: Bucket | None = None) -> None:
         self.disk = MemoryDisk()
+        self.place = Place(home or ADDRESS, bucket, self.disk)
         self.points = CrashAt()
         self.crashes = 0
         self.log = self.open()
 
     def open(self) -> Log:
-        return Log.open(self.home, durable=False, points=self.points, tables=self.disk.tables())
+        return self.place.open(self.points)
 
     def attempt(self, action: tuple[Any, ...], at: tuple[str, int] | None, again: tuple[str, int] | None) -> bool:
         """Do it, perhaps dying on the way, and perhaps once more on the way up; whether it should have happened."""
@@ -144,8 +146,8 @@ class Life:
         return True
 
 
-def begin(home: Path) -> tuple[Life, Model]:
-    life, model = Life(home), Model()
+def begin(home: Path | None = None, bucket: Bucket | None = None) -> tuple[Life, Model]:
+    life, model = Life(home, bucket), Model()
     for name in DELAY:
         life.log.append_catalog("create", "stream", name, "…", creates=[stream(name)])
         model.create(name)
@@ -160,25 +162,28 @@ def compare(life: Life, model: Model) -> None:
     alive = [s for kept in wanted.values() for s, _ in kept["events"] + kept["late"]]
     assert sequence_numbers(life.log) == sorted(alive)
     named = {file.path for files in life.disk.files.values() for file in files}
-    assert set(data_files(life.home)) <= named
+    assert set(life.place.data_files()) <= named
 
 
 @given(history)
 @settings(max_examples=30)
 def test_whatever_happens_and_wherever_it_dies_the_log_holds_what_was_committed(actions: list[Any]) -> None:
-    with tempfile.TemporaryDirectory() as folder, patch.object(committer, "RECORDS_PER_HEAD", 3):
-        life, model = begin(Path(folder) / "home")
-        for action, at, again in actions:
-            if life.attempt(action, at, again):
-                expect(model, action)
-        compare(life, model)
-        life.log.close()
+    with patch.object(committer, "RECORDS_PER_HEAD", 3), bucket_in_memory() as bucket:
+        for kind in ("folder", "bucket"):
+            with tempfile.TemporaryDirectory() as folder:
+                life, model = begin(Path(folder) / "home") if kind == "folder" else begin(bucket=bucket)
+                for action, at, again in actions:
+                    if life.attempt(action, at, again):
+                        expect(model, action)
+                compare(life, model)
+                life.log.close()
 
 
-def test_hundreds_of_crashes_in_one_life_lose_and_repeat_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
+def test_hundreds_of_crashes_in_one_life_lose_and_repeat_nothing(kind: str, tmp_path: Path) -> None:
     dice = random.Random(20240101)
-    with patch.object(committer, "RECORDS_PER_HEAD", 5):
-        life, model = begin(tmp_path / "home")
+    with patch.object(committer, "RECORDS_PER_HEAD", 5), bucket_in_memory() as bucket:
+        life, model = begin(tmp_path / "home") if kind == "folder" else begin(bucket=bucket)
         while life.crashes < CRASHES:
             name = dice.choice("AB")
             action = dice.choices(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +17,11 @@ from presage.model.catalog import Attribute, EventType
 from presage.model.types import LONG, TIMESTAMP
 from presage.storage import Log
 from presage.storage.columns import SEQ, TIME
-from presage.storage.delta import LiveFile, _from_stats
+from presage.storage.delta import DeltaTables, LiveFile, live_file
 from presage.storage.failpoints import Failpoints
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
+from recovery.faulty_store import Bucket, FaultyStore
 
 SECOND = 1_000_000
 
@@ -78,7 +81,7 @@ class MemoryTables:
         self.home = home
         self.disk = disk
 
-    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
+    def create(self, stream: str, n: int, schemas: dict[str, str], at: int) -> None:
         if self.disk.made_by.get(stream, -1) >= n:
             return
         self.disk.made_by[stream] = n
@@ -86,15 +89,11 @@ class MemoryTables:
         for table in schemas:
             self.disk.files[stream, table] = []
             self.disk.transactions[stream, table] = 0
-            self.home.table_folder(stream, table).mkdir(parents=True)
 
     def drop(self, stream: str, n: int) -> None:
         if 0 <= self.disk.made_by.get(stream, -1) < n:
             for table in self.disk.schemas.pop(stream):
-                folder = self.home.table_folder(stream, table)
-                for file in folder.iterdir():
-                    file.unlink()
-                folder.rmdir()
+                self.home.store.delete_folder(self.home.table_folder(stream, table))
             del self.disk.made_by[stream]
 
     def change(
@@ -121,7 +120,7 @@ class MemoryTables:
         """What is in memory needs no closing."""
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
-        return tuple(map(_from_stats, self.disk.files[stream, table]))
+        return tuple(map(live_file, self.disk.files[stream, table]))
 
     def schema(self, stream: str, table: str) -> pa.Schema:
         return pa.schema(Schema.from_json(self.disk.schemas[stream][table]).to_arrow())
@@ -148,6 +147,42 @@ def sequence_numbers(log: Log) -> list[int]:
         numbers += log.archive.read_arrow(log.archive.snapshot(name), [SEQ, TIME])[SEQ].to_pylist()
         numbers += log.archive.read_late(name)[SEQ].to_pylist()
     return sorted(numbers)
+
+
+class Place:
+    """Where a home lies, in a folder or in a bucket in memory, and its tables if they are not Delta's."""
+
+    def __init__(self, home: Path | str, bucket: Bucket | None = None, disk: MemoryDisk | None = None) -> None:
+        self.home = home
+        self.disk = disk
+        self._bucket = bucket
+        self._kept: FaultyStore | None = None
+
+    def open(self, points: Failpoints | None = None) -> Log:
+        tables = self.disk.tables() if self.disk else DeltaTables
+        return Log.open(self.home, durable=False, points=points, tables=tables)
+
+    def copied(self, to: Path) -> Place:
+        """A copy of the home as it is now; `to`: a new folder. As if it had been closed."""
+        disk = copy.deepcopy(self.disk)
+        if self._bucket is None:
+            shutil.copytree(self.home, to, ignore=shutil.ignore_patterns("lease.json"))
+            return Place(to, None, disk)
+        other = Place(self.home, self._bucket, disk)
+        other._kept = (self._kept or self._bucket.store).copied()
+        return other
+
+    def enter(self) -> Place:
+        """Let the bucket be the one that was copied."""
+        if self._bucket is not None and self._kept is not None:
+            self._bucket.store = self._kept
+        return self
+
+    def data_files(self) -> list[str]:
+        if self._bucket is None:
+            return data_files(Path(self.home))
+        paths = self._bucket.store.files
+        return sorted(path.name for path in paths if path.suffix == ".parquet" and path.parts[3] == "streams")
 
 
 def data_files(home: Path) -> list[str]:

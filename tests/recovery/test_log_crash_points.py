@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,8 @@ import pytest
 from presage.errors import PresageError
 from presage.storage import Log, committer
 from presage.storage import failpoints as point
-from recovery.crashing import Crash, CrashAt, contents, crash, data_files, row, sequence_numbers, stream
+from recovery.crashing import Crash, CrashAt, Place, contents, crash, data_files, row, sequence_numbers, stream
+from recovery.faulty_store import ADDRESS, bucket_in_memory
 
 TICK = stream()
 # One load that fills one, two or all three of a stream's tables.
@@ -29,23 +30,28 @@ def at_each_point(tables: int) -> list[tuple[str, int]]:
 CASES = [(tables, p, k) for tables in LOADS for p, k in at_each_point(tables)]
 
 
-@pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["folder", "bucket"])
+def begun(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """A home with a stream and a first load."""
-    home = tmp_path_factory.mktemp("begun") / "home"
-    with Log.open(home, durable=False) as log:
-        log.append_catalog("create", "stream", "Tick", "CREATE STREAM Tick …", creates=[TICK])
-        log.append(TICK, [row(0, 10)])
-    return home
+    with bucket_in_memory() as bucket:
+        folder = tmp_path_factory.mktemp("begun") / "home"
+        place = Place(folder) if request.param == "folder" else Place(ADDRESS, bucket)
+        with place.open() as log:
+            log.append_catalog("create", "stream", "Tick", "CREATE STREAM Tick …", creates=[TICK])
+            log.append(TICK, [row(0, 10)])
+        yield place.copied(tmp_path_factory.mktemp("kept") / "home")
+
+
+@pytest.fixture
+def place(begun: Place, tmp_path: Path) -> Place:
+    return begun.copied(tmp_path / "home").enter()
 
 
 @pytest.fixture(scope="module")
-def undisturbed(begun: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, object]]:
+def undisturbed(begun: Place, tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, object]]:
     results = {}
     for tables, rows in LOADS.items():
-        home = tmp_path_factory.mktemp("undisturbed") / "home"
-        shutil.copytree(begun, home)
-        with Log.open(home, durable=False) as log:
+        with begun.copied(tmp_path_factory.mktemp("undisturbed") / "home").enter().open() as log:
             log.append(TICK, rows, once="k")
             results[tables] = contents(log)
     return results
@@ -56,59 +62,61 @@ def test_an_append_that_dies_anywhere_happens_once(
     tables: int,
     where: str,
     k: int,
-    begun: Path,
     undisturbed: dict[int, dict[str, object]],
-    tmp_path: Path,
+    place: Place,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    home = tmp_path / "home"
-    shutil.copytree(begun, home)
     if where == point.HEAD_WRITTEN:
         monkeypatch.setattr(committer, "RECORDS_PER_HEAD", 1)
-    log = Log.open(home, durable=False, points=CrashAt(where, k))
+    points = CrashAt()
+    log = place.open(points)
+    points.arm(where, k)
     before = contents(log)
     with pytest.raises(Crash):
         log.append(TICK, LOADS[tables], once="k")
     crash(log)
     happened = point.POINTS.index(where) >= point.POINTS.index(point.COMMITTED)
-    with Log.open(home, durable=False) as log:
+    with place.open() as log:
         assert contents(log) == (undisturbed[tables] if happened else before)
         assert log.append(TICK, LOADS[tables], once="k").duplicate == happened
         assert contents(log) == undisturbed[tables]
         assert sequence_numbers(log) == list(range(1, log.position + 1))
-        assert len(data_files(home)) == 1 + tables
+        assert len(place.data_files()) == 1 + tables
 
 
 @pytest.mark.parametrize("where", [p for p in point.POINTS if not p.startswith("staged-")])
+@pytest.mark.parametrize("kind", ["folder", "bucket"])
 def test_a_declaration_that_dies_anywhere_happens_whole_or_not_at_all(
-    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if where == point.HEAD_WRITTEN:
         monkeypatch.setattr(committer, "RECORDS_PER_HEAD", 1)
-    log = Log.open(tmp_path / "home", durable=False, points=CrashAt(where))
-    with pytest.raises(Crash):
-        log.append_catalog("create", "stream", "Tick", "CREATE STREAM Tick …", creates=[TICK])
-    crash(log)
-    happened = point.POINTS.index(where) >= point.POINTS.index(point.COMMITTED)
-    with Log.open(tmp_path / "home", durable=False) as log:
-        assert log.archive.streams() == (["Tick"] if happened else [])
-        assert [entry.name for entry in log.catalog_entries()] == (["Tick"] if happened else [])
-        assert not list((tmp_path / "home" / "streams").glob(".*"))
+    with bucket_in_memory() as bucket:
+        place = Place(tmp_path / "home") if kind == "folder" else Place(ADDRESS, bucket)
+        points = CrashAt()
+        log = place.open(points)
+        points.arm(where)
+        with pytest.raises(Crash):
+            log.append_catalog("create", "stream", "Tick", "CREATE STREAM Tick …", creates=[TICK])
+        crash(log)
+        happened = point.POINTS.index(where) >= point.POINTS.index(point.COMMITTED)
+        with place.open() as log:
+            assert log.archive.streams() == (["Tick"] if happened else [])
+            assert [entry.name for entry in log.catalog_entries()] == (["Tick"] if happened else [])
+            assert not list((tmp_path / "home" / "streams").glob(".*"))
 
 
-def test_dying_again_while_recovering_changes_nothing(
-    begun: Path, undisturbed: dict[int, object], tmp_path: Path
-) -> None:
-    home = tmp_path / "home"
-    shutil.copytree(begun, home)
-    log = Log.open(home, durable=False, points=CrashAt(point.COMMITTED))
+def test_dying_again_while_recovering_changes_nothing(undisturbed: dict[int, object], place: Place) -> None:
+    points = CrashAt()
+    log = place.open(points)
+    points.arm(point.COMMITTED)
     with pytest.raises(Crash):
         log.append(TICK, BAD, once="k")
     crash(log)
     for k in (1, 1, 1):
         with pytest.raises(Crash):
-            Log.open(home, durable=False, points=CrashAt(point.TABLE_COMMITTED, k))
-    with Log.open(home, durable=False) as log:
+            place.open(CrashAt(point.TABLE_COMMITTED, k))
+    with place.open() as log:
         assert contents(log) == undisturbed[3]
 
 

@@ -1,6 +1,6 @@
 """The draft of a batch's record in the journal: changes of statements, result rows, watermarks.
 
-New states are written first, to files that no record refers to yet.
+New states go to files that no record refers to yet, which are written before the record.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from presage.live.statement_update import changed_values, output_watermark
 from presage.live.tasks import Outcome, Outcomes, SharedOutcome, sound
 from presage.model.catalog import EventType
 from presage.plan.nodes import SEQ, TIME
+from presage.storage.group_commit import NewFiles
 from presage.storage.home import DERIVED, RESULTS
 
 
@@ -74,6 +75,7 @@ def count_batch(shared: Iterable[SharedOutcome], statements: Mapping[str, Statem
 class CommitDraft:
     """The record of a batch. Of statements that stepped as one only counters change, of `others` more."""
 
+    states: NewFiles
     done: list[Outcome]  # of single tasks, those that did not fail
     counts: BatchCounts
     job: dict[str, Any] = field(default_factory=dict)
@@ -101,12 +103,11 @@ class DraftBuilder:
     _can_repeat: Callable[[Statement], bool]
 
     def draft(self, batch: Batch, outcomes: Outcomes) -> CommitDraft:
-        """Writes the new states first."""
         alone, together = outcomes
         failed = {o.number for o in alone if o.failure is not None or o.blocked}
         done = [o for o in alone if o.number not in failed] if failed else alone
         locations = self._store.write(done, together)
-        draft = CommitDraft(done, count_batch(together, self._statements))
+        draft = CommitDraft(locations.files, done, count_batch(together, self._statements))
         for number, matches in draft.counts.partial.items():
             draft.after[number], draft.changes[number] = self._statements[number].change(partial=matches)
         by_statement: dict[str, list[Outcome]] = {number: [] for number in batch.ranges}

@@ -46,7 +46,7 @@ from presage.logging import WARNING, tell
 from presage.model.catalog import EventType, Moment
 from presage.model.time import wall_clock
 from presage.operators.running import open_events
-from presage.storage import Log, failpoints
+from presage.storage import Log
 from presage.storage.home import DERIVED, RESULTS
 
 # The most events of one batch, by the files' statistics: bounds memory and the latency of the first rows in a backlog.
@@ -385,6 +385,7 @@ class Job:
         except PresageError as failure:
             if failure.code == "ENGINE_CLOSED":
                 raise BatchInterruptedError from failure
+            self._start_over()  # the batch is retried
             raise
         self._publish(batch, outcomes)
         self._lock.was_published()
@@ -422,8 +423,8 @@ class Job:
 
     def _publish(self, batch: Batch, outcomes: Outcomes) -> None:
         draft = self._drafts.draft(batch, outcomes)
-        self._log.reach(failpoints.STATES_WRITTEN)
-        self._record("batch", draft.live, draft, tables=draft.tables, watermarks=draft.watermarks)
+        rows = {"tables": draft.tables, "watermarks": draft.watermarks}
+        self._record("batch", draft.live, draft, **rows, states=draft.states)
         self._store.published(draft.done, outcomes.together)
         for number in draft.others:
             statement = self.statements[number]

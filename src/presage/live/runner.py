@@ -265,8 +265,8 @@ class Runner:
             if task.must_run or (events.rows(task) if matched is None else len(matched)):
                 self._step(task, events, matched, history, outcome)
         except PresageError as failure:
-            if failure.code == "ENGINE_CLOSED":
-                raise  # nothing is wrong with the statement: it continues when the home is opened again
+            if failure.code in ("ENGINE_CLOSED", "STORAGE_FAILED"):
+                raise  # nothing is wrong with the statement: it continues when the home is there again
             outcome.failure = failure
         except CancelledError:
             raise

@@ -20,7 +20,8 @@ import pyarrow as pa
 from presage.errors import PresageError, error
 from presage.live.state_delta import apply_change, change_between
 from presage.model.operator_state import State
-from presage.storage.store import Store
+from presage.storage.failures import is_unanswered, storage_error
+from presage.storage.store import Store, Writes
 
 K = TypeVar("K")
 MAGIC = b"PRSGPACK"
@@ -72,13 +73,13 @@ class StateWrite:
     after: State
 
 
-def write_states(store: Store, folder: PurePath, states: Mapping[K, StateWrite], generation: int) -> dict[K, Chain]:
+def write_states(place: Writes, folder: PurePath, states: Mapping[K, StateWrite], generation: int) -> dict[K, Chain]:
     """Write states into one new file; the caller flushes the folder. `generation`: of the process that has the home."""
     if not states:
         return {}
     chains: dict[K, Chain] = {}
     name = f"{generation:014d}-{uuid.uuid4().hex}.states"
-    with store.writer(folder / name) as file:
+    with place.writer(folder / name) as file:
         file.write(_HEAD.pack(MAGIC, VERSION))
         for key, written in states.items():
             state, chain = _encoded(written)
@@ -123,6 +124,8 @@ def read_state(store: Store, folder: PurePath, ref: StateRef) -> State:
         content = store.read(path, start, ref.start - start + ref.length)
         head, data = head or content[: _HEAD.size], pa.py_buffer(content[ref.start - start :])
     except OSError as failure:
+        if is_unanswered(failure):
+            raise storage_error(path, failure, "and try again") from failure
         missing = isinstance(failure, FileNotFoundError)
         raise _corrupt(path, "it is missing" if missing else failure.strerror or str(failure)) from failure
     if len(head) < _HEAD.size or _HEAD.unpack(head)[0] != MAGIC:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from presage.errors import error
@@ -16,7 +19,9 @@ from presage.live.statement import Statement
 from presage.live.tasks import Outcome, SharedOutcome, SharedTask, Task
 from presage.model.operator_state import State
 from presage.plan.nodes import Node
+from presage.storage import failpoints
 from presage.storage.failures import storage
+from presage.storage.group_commit import NewFiles
 from presage.storage.home import Home
 
 BATCHES_PER_SWEEP = 16
@@ -30,8 +35,10 @@ _NO_CHANGE: Mapping[str, Any] = {}
 
 @dataclass
 class StateLocations:
-    """Locations of new states: of statements by number, shard and place, of shared states by name and place."""
+    """Locations of new states: of statements by number, shard and place, of shared states by name and place; and the
+    files that the record of the batch must be published with."""
 
+    files: NewFiles
     own: dict[str, dict[str, Chain]] = field(default_factory=dict)
     shared: dict[str, dict[str, Chain]] = field(default_factory=dict)
 
@@ -51,6 +58,7 @@ class StateStore:
         self._named: list[str] | None = None  # the shared states in use; None: to be computed
         self._batches = 0
         self._sparse: set[str] = set()  # files that hold mostly garbage
+        self._sizes: dict[str, int | None] = {}  # of the files that were written since the last sweep, or are in use
 
     def of(self, task: Task) -> Mapping[str, State]:
         """The states that a task begins with, by place in the plan."""
@@ -118,8 +126,8 @@ class StateStore:
         return {key.removeprefix(prefix): chain for key, chain in states.items() if key.startswith(prefix)}
 
     def write(self, outcomes: Iterable[Outcome], together: Iterable[SharedOutcome]) -> StateLocations:
-        """Make the new states durable; their locations. No record refers to them yet."""
-        places = StateLocations()
+        """Make files of the new states; their locations. No record refers to them yet."""
+        places = StateLocations(NewFiles(self._home.store, failpoints.STATES_WRITTEN))
         written: dict[tuple[str, str], StateWrite] = {}
         members: dict[int, tuple[SharedStates, list[str]]] = {}
         for outcome in together:
@@ -148,10 +156,13 @@ class StateStore:
             shared.name = shared.name or uuid.uuid4().hex[:12]
             for place, state in shared.states.items():
                 written[SHARED + shared.name, place] = StateWrite(before.get(place), old.get(place, ()), state)
+        target = places.files.place(sum(state.after.size() for state in written.values()))
         with storage(self._home.path):
-            chains = state_files.write_states(self._home.store, self._home.states, written, self._home.generation)
-            if chains or places.own:
+            chains = state_files.write_states(target, self._home.states, written, self._home.generation)
+            if places.own:  # by workers
                 self._home.store.flush(self._home.states)
+        self._sizes |= {chain[-1].file: None for chain in chains.values()}
+        self._sizes |= {path.name: len(data) for path, data in places.files.waiting.items()}
         for (owner, place), chain in chains.items():
             locations = places.shared if owner.startswith(SHARED) else places.own
             locations.setdefault(owner.removeprefix(SHARED), {})[place] = chain
@@ -207,7 +218,7 @@ class StateStore:
         self._members = {name: numbers for name, numbers in self._members.items() if name in published}
         self._batches += 1
         if self._batches % BATCHES_PER_SWEEP == 0:
-            self.sweep()
+            self.sweep(listing=not self._home.store.is_distant)
 
     def forget(self, number: str) -> None:
         self._cache.pop(number, None)
@@ -225,23 +236,38 @@ class StateStore:
         self._shared.clear()
         self._members.clear()
 
-    def sweep(self) -> None:
-        """Remove files that hold no published state, and find those that hold mostly garbage."""
+    def sweep(self, listing: bool = True) -> None:
+        """Remove files that hold no published state, and find those that hold mostly garbage. Without `listing`, only
+        files that this process has known; no batch waits for it."""
         chains = [chain for s in self._statements.values() for chain in s.states.values()]
         chains += [chain for places in self._published().values() for chain in chains_from_json(places).values()]
         used: dict[str, int] = {}
         for ref in {ref for chain in chains for ref in chain}:
             used[ref.file] = used.get(ref.file, 0) + ref.length
-        with storage(self._home.path):
-            state_files.remove_unnamed(self._home.store, self._home.states, used, self._home.generation)
-        self._sparse = {name for name, size in used.items() if self._is_sparse(name, size)}
+        if listing:
+            with storage(self._home.path):
+                state_files.remove_unnamed(self._home.store, self._home.states, used, self._home.generation)
+            sizes = {name: self._size(name) for name in used}
+        else:
+            gone = [self._home.states / name for name in self._sizes if name not in used]
+            threading.Thread(target=self._delete, args=(gone,), name="presage-states", daemon=True).start()
+            sizes = {name: self._sizes.get(name) for name in used}
+        self._sizes = sizes
+        self._sparse = {name for name, size in used.items() if _is_sparse(sizes[name], size)}
 
-    def _is_sparse(self, name: str, used: int) -> bool:
+    def _size(self, name: str) -> int | None:
         try:
-            size = self._home.store.size(self._home.states / name)
+            return self._home.store.size(self._home.states / name)
         except FileNotFoundError:
-            return False
-        return size > LARGE_FILE and size > SPARSE * used
+            return None
+
+    def _delete(self, paths: Sequence[PurePath]) -> None:
+        with suppress(OSError):  # the next opening finds them
+            self._home.store.delete_all(paths)
 
     def _read(self, chain: Chain) -> State:
         return read_chain(self._home.store, self._home.states, chain)
+
+
+def _is_sparse(size: int | None, used: int) -> bool:
+    return size is not None and size > LARGE_FILE and size > SPARSE * used

@@ -20,7 +20,7 @@ from presage.storage.compaction import by_arrival
 from presage.storage.data_files import read_data
 from presage.storage.delta import LiveFile
 from presage.storage.home import DERIVED, RESULTS
-from presage.storage.home_state import StreamState, greatest, least
+from presage.storage.home_state import HomeState, StreamState, greatest, least
 from presage.storage.leases import FileLease
 from presage.storage.offsets import gaps
 
@@ -167,7 +167,7 @@ class Archive:
         `key_values`: skips files that hold none of these values in a column; does not filter rows. The files stay on
         disk as long as the set, or a copy of it, is referenced.
         """
-        key = state_of(self._committer, stream).key or ()
+        key = state_of(self._committer.state, stream).key or ()
         bounds = Bounds(after_seq, up_to_seq, low, high)
         schema = self._committer.schema(stream, EVENTS)
         keys = KeyFilter(key_values or {}, key, schema)
@@ -203,7 +203,7 @@ class Archive:
         return self._read_all(stream, REJECTED)
 
     def describe(self, stream: str) -> StreamInfo:
-        return stream_info(stream, state_of(self._committer, stream), self._committer.files(stream, EVENTS))
+        return stream_info(stream, state_of(self._committer.state, stream), self._committer.files(stream, EVENTS))
 
     def last_time(self, stream: str) -> int | None:
         """The greatest event time of a stream; None if it is empty or does not exist."""
@@ -212,7 +212,7 @@ class Archive:
 
     def held(self, stream: str) -> int:
         """How many events are held back until their source delivers missing offsets: durable, but not yet visible."""
-        return sum(gap.held for gap in gaps(state_of(self._committer, stream).sources))
+        return sum(gap.held for gap in gaps(state_of(self._committer.state, stream).sources))
 
     def holds(self, stream: str) -> bool:
         """Whether a table of events of that name exists: of a declared stream, or an internal one."""
@@ -227,7 +227,7 @@ class Archive:
         return [name for name in list(self._committer.state.streams) if name == RESULTS or name.startswith(DERIVED)]
 
     def _read_all(self, stream: str, table: str) -> pa.Table:
-        state_of(self._committer, stream)
+        state_of(self._committer.state, stream)
         files, lease = self._committer.leased_files(stream, table)
         paths = [self._committer.path_of(stream, table, file.name) for file in files]
         rows = _read(paths, self._committer.schema(stream, table))
@@ -256,10 +256,11 @@ def stream_info(name: str, state: StreamState, files: Sequence[LiveFile]) -> Str
     )
 
 
-def state_of(committer: Committer, stream: str) -> StreamState:
-    state = committer.state.streams.get(stream)
+def state_of(home: HomeState, name: str) -> StreamState:
+    """The state of a stream in that of its home; UNKNOWN_STREAM if there is none."""
+    state = home.streams.get(name)
     if state is None:
-        raise error("UNKNOWN_STREAM", name=stream, fix=did_you_mean(stream, committer.state.streams))
+        raise error("UNKNOWN_STREAM", name=name, fix=did_you_mean(name, home.streams))
     return state
 
 

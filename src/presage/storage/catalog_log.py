@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from presage.errors import PresageError
-from presage.storage.failures import corrupt, first_line
+from presage.storage.failures import corrupt
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
 
@@ -42,7 +42,7 @@ class CatalogLog:
         try:
             entry = CatalogEntry(**unseal(self._store.read(self._folder / name)))
         except (OSError, ValueError, TypeError) as broken:
-            raise self._corrupt(name, first_line(broken)) from broken
+            raise self._corrupt(name, broken) from broken
         if name != _name(entry.version):
             raise self._corrupt(name, f"it holds version {entry.version}")
         return entry
@@ -58,7 +58,7 @@ class CatalogLog:
     def _names(self) -> list[str]:
         return self._store.names(self._folder)
 
-    def _corrupt(self, name: str, why: str) -> PresageError:
+    def _corrupt(self, name: str, why: object) -> PresageError:
         fix = "restore the catalog folder from a copy of the home"
         return corrupt(f"catalog entry {name}", self._folder.parent, why, fix)
 

@@ -1,18 +1,20 @@
 """The committer of a home: its only writer.
 
-The protocol, with its crash points in `failpoints`: data files are staged; one journal record is written, which is the
-commit; every table is updated; the record is marked as applied; from time to time a head replaces the records. Opening
-a home applies records that are not marked and removes staged files that no record names.
+The protocol, with its crash points in `failpoints`: records are drafted, one after another, with the rows of their data
+files; the files of all drafts that have gathered are written; one file of the journal holds their records, which is the
+commit; every table is updated, in a bucket by a thread behind; from time to time a head replaces the records. Opening
+a home applies records that are missing in tables and removes data files that no record names.
 """
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import PurePath
+from typing import NoReturn
 
 import pyarrow as pa
 
@@ -23,12 +25,14 @@ from presage.storage.catalog_log import CatalogLog
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import KEPT, NOT_DONE, corrupt, is_full, is_of_storage, storage, storage_error
+from presage.storage.failures import KEPT, NOT_DONE, UNKNOWN, corrupt, is_full, is_of_storage, storage, storage_error
+from presage.storage.group_commit import Draft, DraftQueue, NewFiles
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
-from presage.storage.journal import FileAdd, Journal, Part, Record, Turn
+from presage.storage.journal import FileAdd, Head, Journal, Part, Record, Turn
 from presage.storage.leases import FileLease, Lease, Leases
 from presage.storage.staging import discard, stage, sweep
+from presage.storage.table_writer import TableWriter
 
 # A head contains all `once` keys: the more there are, the more rarely it is written.
 RECORDS_PER_HEAD = 64
@@ -47,11 +51,19 @@ class Committer:
         self.leases = Leases()
         self.catalog = CatalogLog(home.catalog, home.store)
         self.state = HomeState()
-        # `_order` serializes commits, also while they write files; `_tables_lock` is held only while tables change.
+        # `_order` serializes drafts; `_tables_lock` is held only while tables change.
         self._order = threading.RLock()
         self._tables_lock = threading.RLock()
-        self._records: list[Record] = []  # since the head
+        self._turns = 0  # nested ones of the thread that has `_order`
+        self._is_alone = False  # in the outermost turn: whether nothing else is drafted, written or applied
+        self._lost = 0  # `DraftQueue.lost` when the outermost turn began
+        self._awaited: Draft | None = None  # which the outermost turn waits for
+        self._files = NewFiles(home.store)  # staged in this turn
+        self._since_head = 0  # records
+        self._head_failed = False
         self._pending: list[Record] = []  # written and not applied yet
+        self._unsettled: Sequence[Draft] = ()  # their writing failed, and may still take effect
+        self._behind = TableWriter(self._apply_behind, lambda: home.is_locked)
         self._broken: PresageError | None = None  # why nothing more can be published
         self._closed = False
         self.point = Point(0, 0, {})  # up to which readers may read
@@ -63,16 +75,17 @@ class Committer:
         at_head = state_after(self._home.journal, journal.head, ())
         last_changes = changes_of(at_head)
         self.state = state_after(self._home.journal, journal.head, journal.records)
-        self._records = [*journal.records]
+        self._since_head = len(journal.records)
         self._take_over()
         for record in journal.records:
             self._create_and_drop(record)
-        comparison = Comparison(self._home, self._tables, self.catalog, self._records, last_changes)
+        comparison = Comparison(self._home, self._tables, self.catalog, journal.records, last_changes)
         for record in comparison.lost(self.state):
             self._apply(record)
         self.point = self.state.point()
         self._remove_leftovers(at_head.n, journal.records)
-        self._compact_if_due()
+        self._queue = DraftQueue(self.state, self._write, self._discard)
+        self._finish(self._head_if_due(), 1)
 
     def _take_over(self) -> None:
         """Publish the record that stops a process which has the home and may only be paused, before anything else.
@@ -82,16 +95,46 @@ class Committer:
         """
         self._home.await_free(self.state.holder)
         if self._home.was_abandoned:
-            holder = self._home.lease.state.holder
-            record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
             try:
-                self._journal.write(record)
-            except PresageError as refused:  # another process was quicker
+                self._publish_takeover()
+            except (PresageError, FileExistsError) as refused:  # another process was quicker
                 raise self._home.in_use() from refused
-            self.state.advance(record)
-            self._records.append(record)
         self._home.generation = self.state.n + 1
         self._home.begin()
+
+    def _publish_takeover(self) -> None:
+        holder = self._home.lease.state.holder
+        record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
+        self.state.advance(self._journal.take_over(record))
+        self._since_head += 1
+
+    def _resolve(self) -> None:
+        """Make sure that a group whose writing failed is not written later: its request may be on its way still.
+
+        A takeover of this process gets its number. Until then nothing else may be published, and the files of the
+        group must stay.
+        """
+        n = self._unsettled[0].record.n
+        if self._home.store.is_local:
+            if self._journal.find(n):  # perhaps not durable
+                raise self._break("a flush failed")
+        else:
+            try:
+                self._publish_takeover()
+            except (PresageError, FileExistsError) as refused:
+                found = self._journal.find(n)
+                # A takeover by another process refuses the group for good. Otherwise it may be committed.
+                if isinstance(refused, PresageError) and found and found.takeover not in ("", self.state.holder):
+                    self._broken = refused
+                    raise
+                raise self._break(f"the writing of record {n} failed, and it is there") from refused
+        lost, self._unsettled = self._unsettled, ()
+        self._discard(lost)
+
+    def _break(self, why: str) -> PresageError:
+        """Only reopening can tell what is committed."""
+        self._broken = corrupt("the journal", self._home.address, why, "close the engine and open the home again")
+        return self._broken
 
     def _remove_leftovers(self, base: int, records: list[Record]) -> None:
         """Remove the staged files of numbers after `base` that none of the records names."""
@@ -100,86 +143,193 @@ class Committer:
         for stream, table in self.tables():
             sweep(self._home.store, self._home.table_folder(stream, table), base, self.state.n + 1, named)
 
+    @property
+    def ahead(self) -> HomeState:
+        """The state after all drafts, from which the next one is made. Only within a turn."""
+        return self._queue.ahead
+
     @contextmanager
-    def turn(self) -> Iterator[Turn]:
-        """Wait for the right to publish. Applies pending records first."""
+    def turn(self, grouped: bool = False) -> Iterator[Turn]:
+        """Wait for the right to draft the next record.
+
+        Without `grouped`, nothing else is drafted or written in this turn, all records are applied, and `publish`
+        commits. A `grouped` turn may begin while other records are written; what it drafts may share a file of the
+        journal with other drafts, and is committed when the turn has ended. It drafts from `ahead`, which is not
+        committed yet: files that `ahead` counts may not be there.
+        """
         self.check_open()  # before the lock, which nobody would release in a forked child
-        with self._order:
-            self.check_open()
-            if self._home.lease.lost:
-                raise self._overtaken()
-            if self._broken is not None:
-                raise self._broken
-            before = self.state.n
-            try:
-                self._apply_pending()
-                yield Turn(before + 1, uuid.uuid4().hex, wall_clock())
-            except Exception as failure:
-                if is_of_storage(failure) or is_full(failure):
-                    # A written record is committed, even if it could not be applied yet.
-                    then = KEPT if self.state.n > before else NOT_DONE
-                    raise storage_error(self._home.path, failure, then) from failure
-                raise
+        awaited: Draft | None = None
+        try:
+            with self._order:
+                self._check_writable()
+                if not self._turns:
+                    self._lost, self._awaited, self._is_alone = self._queue.lost, None, False
+                self._turns += 1
+                before = self._awaited
+                try:
+                    if not (grouped or self._is_alone) or self._pending or self._unsettled:
+                        self._settle()
+                    if self._behind.is_far_behind:
+                        self._behind.wait()
+                    yield Turn(self.ahead.n + 1, uuid.uuid4().hex, wall_clock())
+                except Exception as failure:
+                    self._remove(self._files.paths)
+                    self._files = NewFiles(self._home.store)
+                    self._raise(failure, None if self._awaited is before else self._awaited)
+                finally:
+                    self._turns -= 1
+                    if not self._turns:
+                        awaited = self._awaited
+        finally:
+            if awaited is not None and not awaited.done:
+                try:
+                    self._queue.settle(awaited)
+                except Exception as failure:
+                    self._raise(failure, awaited)
+
+    def _check_writable(self) -> None:
+        self.check_open()
+        if self._home.lease.lost:
+            raise self._overtaken()
+        if self._broken is not None:
+            raise self._broken
+
+    def _raise(self, failure: Exception, draft: Draft | None) -> NoReturn:
+        """Raise a failure of a turn as an error for its caller. `draft`: what the turn has drafted."""
+        if not (is_of_storage(failure) or is_full(failure)):
+            raise failure
+        # A written record is committed, even if it could not be applied yet.
+        then = NOT_DONE if draft is None else KEPT if draft.committed else UNKNOWN if draft.unknown else NOT_DONE
+        raise storage_error(self._home.address, failure, then) from failure
+
+    def _settle(self) -> None:
+        """Let all drafts be written and all records be applied."""
+        self._queue.settle()
+        self._check_writable()
+        if self._unsettled:
+            self._resolve()
+        if not self._behind.wait():
+            raise self._overtaken()
+        self._apply_pending()
+        self._is_alone = True
 
     def stage(self, turn: Turn, stream: str, tables: dict[str, pa.Table]) -> dict[str, list[FileAdd]]:
-        """Write rows as data files that no record names yet."""
+        """Make data files of rows, which no record names yet. Small ones are written with the record."""
         staged: dict[str, list[FileAdd]] = {}
-        try:
-            for table, rows in tables.items():
-                folder = self._home.table_folder(stream, table)
-                for file in stage(self._home.store, folder, turn.n, turn.token, rows):
-                    staged.setdefault(table, []).append(file)
+        for table, rows in tables.items():
+            folder, place = self._home.table_folder(stream, table), self._files.place(rows.nbytes)
+            for file in stage(place, folder, turn.n, turn.token, rows):
+                staged.setdefault(table, []).append(file)
+                if place is not self._files:
                     self.points.reach(failpoints.STAGED_ONE)
-        except Exception:
-            self.discard(turn, stream)
-            raise
         return staged
 
     def discard(self, turn: Turn, stream: str, keep: frozenset[str] = frozenset()) -> None:
+        """Remove the files that others wrote for a turn: executors of Spark."""
         for table in tables_of(stream):
             discard(self._home.store, self._home.table_folder(stream, table), turn.token, keep)
 
-    def publish(self, turn: Turn, draft: Record) -> Record:
-        """Commit the draft as the next record of the home, and apply it."""
+    def publish(self, turn: Turn, draft: Record, states: NewFiles | None = None) -> Record:
+        """Draft the next record of the home, with what has been staged; `states`: files of states that it refers to.
+
+        The record is committed when this returns, or when the turn ends if that is `grouped`.
+        """
+        if not (self._is_alone or _only_adds(draft)):
+            self._settle()
         record = replace(draft, n=turn.n, at=turn.at, nonce=turn.token)
-        next_seq = self.state.position + 1
+        next_seq = self.ahead.position + 1
         if record.seqs:
             record = replace(record, first_seq=next_seq)
             next_seq += record.seqs
         assert all(part.first_seq >= next_seq for part in record.parts if part.seqs)
         if record.catalog is not None:
-            entry = {**record.catalog, "version": self.state.catalog_version + 1, "seq": self.state.position}
+            entry = {**record.catalog, "version": self.ahead.catalog_version + 1, "seq": self.ahead.position}
             record = replace(record, catalog=entry)
-        for stream, adds in _adds(record):
-            for table in adds:
-                self._home.store.flush(self._home.table_folder(stream, table))
-        self.points.reach(failpoints.STAGED)
+        new = Draft(record, [self._files] if states is None else [states, self._files])
+        self._files = NewFiles(self._home.store)
+        self._queue.add(new, self._lost)
+        self._awaited = new
+        if self._is_alone:
+            self._queue.settle(new)
+        return record
+
+    def await_earlier(self) -> None:
+        """Let the turn wait for all earlier drafts, because what it tells its caller follows from them."""
+        self._awaited = self._queue.last(self._lost) or self._awaited
+
+    def _write(self, group: Sequence[Draft]) -> None:
+        """Commit the records of drafts, and apply them. One thread at a time."""
         try:
-            self._journal.write(record)
-        except Exception as failure:
-            if isinstance(failure, PresageError):
-                self._broken = failure  # the home has another writer
-            elif self._journal.holds(record.n):
-                # Written, but perhaps not durable: only reopening can tell.
-                fix = "close the engine and open the home again"
-                self._broken = corrupt("the journal", self._home.path, "a flush failed", fix)
-                raise
-            for stream, _ in _adds(record):
-                self.discard(turn, stream)
+            self._write_files(group)
+        except Exception:
+            self._discard(group)
             raise
-        self.state.advance(record)
-        self._records.append(record)
-        self._pending.append(record)
-        self._apply_pending()
-        self._compact_if_due()
+        records = [draft.record for draft in group]
+        try:
+            self._journal.write(*records)
+        except PresageError as failure:
+            self._broken = failure  # the home has another writer
+            self._discard(group)
+            raise
+        except BaseException as failure:
+            self._unsettled = group
+            for draft in group:
+                draft.unknown = True
+            if isinstance(failure, Exception):
+                self._resolve()
+                for draft in group:
+                    draft.unknown = False
+            raise
+        for draft in group:
+            self.state.advance(draft.record)
+            draft.committed = True
+        self._since_head += len(group)
+        if self._is_alone or not self._home.store.is_distant:
+            self._pending.extend(records)
+            self._apply_pending()
+            self._finish(self._head_if_due(), len(records))
+        else:
+            head = self._head_if_due()
+            with self._tables_lock:
+                self._behind.add(records, head)
+                self.point = self.state.point()
         for follower in self.followers:
             follower()
-        return record
+
+    def _write_files(self, group: Sequence[Draft]) -> None:
+        points: dict[PurePath, str] = {}
+        waiting: dict[PurePath, bytes] = {}
+        folders = {
+            self._home.table_folder(name, t): None for d in group for name, adds in _adds(d.record) for t in adds
+        }
+        for files in (files for draft in group for files in draft.files):
+            waiting |= files.waiting
+            points |= dict.fromkeys(files.waiting, files.point)
+            folders |= dict.fromkeys(path.parent for path in files.paths)
+            if files.point == failpoints.STATES_WRITTEN and not files.waiting:
+                self.points.reach(files.point)
+        self._home.store.write_new(waiting, lambda path: self.points.reach(points[path]))
+        for folder in folders:
+            self._home.store.flush(folder)
+        self.points.reach(failpoints.STAGED)
+
+    def _discard(self, group: Sequence[Draft]) -> None:
+        for draft in group:
+            named = [
+                (self._home.table_folder(n, t), files) for n, adds in _adds(draft.record) for t, files in adds.items()
+            ]
+            self._remove({folder / file.path for folder, files in named for file in files})
+            self._remove(path for files in draft.files for path in files.paths)
+
+    def _remove(self, paths: Iterable[PurePath]) -> None:
+        with suppress(OSError):  # the store may be down: maintenance, or the next opening, finds them
+            for path in paths:
+                self._home.store.delete(path)
 
     def ensure_tables(self, tables: Mapping[str, dict[str, str]]) -> None:
         """Create the internal tables that do not exist yet. `tables`: schemas by name and table."""
-        with self.turn() as turn:
-            missing = {name: tables[name] for name in tables if name not in self.state.streams}
+        with self.turn(grouped=True) as turn:
+            missing = {name: tables[name] for name in tables if name not in self.ahead.streams}
             if missing:
                 self.publish(turn, Record(turn.n, "catalog", turn.at, creates=missing))
 
@@ -200,7 +350,7 @@ class Committer:
         for stream, schemas in record.creates.items():
             # Applied again, at opening: a later record may have dropped it.
             if stream in self.state.streams and self.state.streams[stream].generation <= record.n:
-                self._tables.create(stream, record.n, schemas)
+                self._tables.create(stream, record.n, schemas, record.at)
                 self.points.reach(failpoints.TABLE_COMMITTED)
 
     def _apply(self, record: Record) -> None:
@@ -220,19 +370,37 @@ class Committer:
             self.catalog.write(record.catalog)
             self.points.reach(failpoints.TABLE_COMMITTED)
 
-    def _compact_if_due(self) -> None:
-        due = min(max(RECORDS_PER_HEAD, self.state.keys() // KEYS_PER_RECORD), MOST_RECORDS_PER_HEAD)
-        try:
-            if len(self._records) >= due:
-                self._compact()
-            self._journal.trim(TRIMMED_PER_RECORD)
-        except OSError:
-            # The record is committed, and the records contain all that a head would: retry after the next one.
-            return
+    def _apply_behind(self, records: Sequence[Record], head: Head | None) -> None:
+        """Apply records that only add files: one entry for each table, whose transaction is its last record."""
+        adds: dict[tuple[str, str], list[FileAdd]] = {}
+        last: dict[tuple[str, str], int] = {}
+        for record in records:
+            for stream, tables in _adds(record):
+                for table, files in tables.items():
+                    adds.setdefault((stream, table), []).extend(files)
+                    last[stream, table] = record.n
+        for (stream, table), files in adds.items():
+            self._tables.change(stream, table, files, [], last[stream, table])
+            self.points.reach(failpoints.TABLE_COMMITTED)
+        self.points.reach(failpoints.APPLIED)
+        self._finish(head, len(records))
 
-    def _compact(self) -> None:
-        self._journal.compact(self.state.n, self.state.to_json(), self._records)
-        self._records = []
+    def _head_if_due(self) -> Head | None:
+        due = min(max(RECORDS_PER_HEAD, self.state.keys() // KEYS_PER_RECORD), MOST_RECORDS_PER_HEAD)
+        if self._since_head < due and not self._head_failed:
+            return None
+        self._since_head, self._head_failed = 0, False
+        return Head.of(self.state.to_json())
+
+    def _finish(self, head: Head | None, records: int) -> None:
+        """Write a head, and delete files that are covered by one. All records must be applied."""
+        try:
+            if head is not None:
+                self._journal.compact(head)
+            self._journal.trim(TRIMMED_PER_RECORD * records)
+        except OSError:
+            # The records contain all that a head would: retry after the next one.
+            self._head_failed = head is not None
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -243,7 +411,9 @@ class Committer:
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         with self._reading():
-            return self._tables.files(stream, table)
+            new = self._behind.files(stream, table)  # first: afterwards they may be in the table
+            files = self._tables.files(stream, table)
+            return tuple({file.name: file for file in (*files, *new)}.values()) if new else files
 
     def files_and_schema(self, stream: str, table: str) -> tuple[tuple[LiveFile, ...], pa.Schema] | None:
         """The files and the schema of a table; None if its stream has been dropped."""
@@ -281,7 +451,7 @@ class Committer:
             return self._tables.schema(stream, table)
 
     def _overtaken(self) -> PresageError:
-        return error("HOME_OVERTAKEN", what="the lease", path=self._home.path)
+        return error("HOME_OVERTAKEN", what="the lease", path=self._home.address)
 
     def check_open(self) -> None:
         """Raise an error if the home is closed, or in a fork of the process that opened it."""
@@ -293,21 +463,31 @@ class Committer:
         """Compact the journal, so that the next opening is quick. Idempotent."""
         if not self._home.is_own:
             return
-        with self._order, self._tables_lock:
+        with self._order:
             if self._closed:
                 return
-            self._closed = True
+            self._queue.settle()
+            with self._tables_lock:
+                self._closed = True
             try:
-                with storage(self._home.path, CLOSED):
+                with storage(self._home.address, CLOSED):
                     self._home.lease.renew()
                     if self._home.lease.lost and self._broken is None:
                         raise self._overtaken()
                     if self._home.is_locked:
-                        if self._records and not self._pending and self._broken is None:
-                            self._compact()
+                        applied = self._behind.wait() and not self._pending
+                        if (self._since_head or self._head_failed) and applied and self._broken is None:
+                            self._journal.compact(Head.of(self.state.to_json()))
                         self._journal.trim()
             finally:
+                self._behind.stop()
                 self._tables.close()
+
+
+def _only_adds(record: Record) -> bool:
+    """Whether a record changes tables only by adding files."""
+    changed = record.creates or record.drops or record.catalog is not None
+    return not changed and not any(part.removes or part.rewrites for part in record.parts)
 
 
 def _adds(record: Record) -> list[tuple[str, dict[str, list[FileAdd]]]]:

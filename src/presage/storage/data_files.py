@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from presage.errors import PresageError
 from presage.model.paths import is_address
-from presage.storage.failures import corrupt, first_line
+from presage.storage.failures import corrupt
 
 MAGIC = b"PAR1"
 _SEAL = struct.Struct("<4sI")  # before the footer: our mark, and the checksum
@@ -56,7 +56,7 @@ def read_data(path: str | os.PathLike[str], schema: pa.Schema, use_threads: bool
 
 def damaged(path: str | os.PathLike[str], broken: Exception) -> PresageError:
     folder, name = os.path.split(path)
-    why = "it is missing" if isinstance(broken, FileNotFoundError) else first_line(broken)
+    why = "it is missing" if isinstance(broken, FileNotFoundError) else broken
     fix = "restore the file from a copy of the home; presage log HOME verify names all that is damaged"
     return corrupt(f"the data file '{name}'", folder, why, fix)
 

@@ -178,16 +178,18 @@ class Deliveries:
     def publish(self, event_type: EventType, delivery: Delivery) -> Record | None:
         """Commit events, their offsets and the cursor in one record. None, without effect, if the delivery does not
         start at the source's current cursor: it is a duplicate, or the stream was created anew."""
-        with self._committer.turn():
-            state = state_of(self._committer, event_type.name)
-            before = self.state(event_type.name, delivery.source)
+        # Distributions are judged by the files of earlier rows, which must be there. Executors write theirs at once.
+        with self._committer.turn(grouped=event_type.probabilistic is None and delivery.frame is None):
+            state = state_of(self._committer.ahead, event_type.name)
+            before = SourceState.of(state.cursors.get(delivery.source))
             if before.cursor != delivery.after:
+                self._committer.await_earlier()
                 return None
             if delivery.frame is not None:
                 return self._publish_frame(event_type, delivery, before)
             self._committer.ensure_tables(delivered_schemas(event_type))
-            with self._committer.turn() as turn:
-                first = self._committer.state.position + 1
+            with self._committer.turn(grouped=True) as turn:
+                first = self._committer.ahead.position + 1
                 judge = lambda rows: self._distributions.judge(rows, event_type, state)  # noqa: E731
                 rows = number_rows(delivery, event_type, state, first, turn, judge)
                 draft = self._draft(turn, event_type, rows, delivery.source)
@@ -205,11 +207,11 @@ class Deliveries:
 
     def state(self, stream: str, source: str) -> SourceState:
         """Cursor and counts of a source."""
-        return SourceState.of(state_of(self._committer, stream).cursors.get(source))
+        return SourceState.of(state_of(self._committer.state, stream).cursors.get(source))
 
     def generation(self, stream: str) -> int:
         """The number that distinguishes a stream from earlier ones of its name."""
-        return state_of(self._committer, stream).generation
+        return state_of(self._committer.state, stream).generation
 
     def taken(self, stream: str, source: str) -> pa.Table:
         """The finished parts of a source, in the order in which they were finished."""
@@ -225,12 +227,7 @@ class Deliveries:
         """Stage the rows, and draft the record that names their files."""
         names = [event_type.name, *delivered_schemas(event_type)]
         tables = [rows.tables, {EVENTS: rows.offsets}, {EVENTS: rows.taken}]
-        try:
-            staged, *others = [self._committer.stage(turn, n, t) for n, t in zip(names, tables, strict=True)]
-        except Exception:
-            for name in names:
-                self._committer.discard(turn, name)
-            raise
+        staged, *others = [self._committer.stage(turn, n, t) for n, t in zip(names, tables, strict=True)]
         counts = [rows.offsets.num_rows, rows.taken.num_rows]
         parts = [Part(n, adds=a, accepted=c) for n, a, c in zip(names[1:], others, counts, strict=True) if c]
         more = {"watermark": rows.watermark, "parts": parts, "cursors": {source: rows.state}}

@@ -27,7 +27,7 @@ from presage.storage.delta_log import (
     seal_checkpoint,
 )
 from presage.storage.delta_schema import from_delta
-from presage.storage.failures import corrupt, first_line
+from presage.storage.failures import corrupt
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
@@ -62,7 +62,7 @@ class LiveFile:
 class Tables(Protocol):
     """The store of tables that a committer needs."""
 
-    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None: ...
+    def create(self, stream: str, n: int, schemas: dict[str, str], at: int) -> None: ...
     def drop(self, stream: str, n: int) -> None: ...
     def change(
         self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
@@ -87,7 +87,7 @@ class Table:
 
 
 class DeltaTables:
-    """The tables of one home. Not thread-safe: the committer holds its lock around every call.
+    """The tables of one home. One thread at a time may change them, while others read them.
 
     Log entries are written here and not by delta-rs, whose commits slow down with the number of files. delta-rs reads
     tables and writes checkpoints. It is imported for these two: a small query on a new home needs neither, and would
@@ -98,19 +98,20 @@ class DeltaTables:
         self._home = home
         self._store = home.store
         self._tables: dict[PurePath, Table] = {}
+        self._lock = threading.RLock()  # of the cache; not held while an entry is written
         self._checkpoints = Checkpoints(home.store)
 
-    def create(self, stream: str, n: int, schemas: dict[str, str]) -> None:
-        """Create a stream's tables. They exist once the mark in their folder does."""
+    def create(self, stream: str, n: int, schemas: dict[str, str], at: int) -> None:
+        """Create a stream's tables as record n, of a time, says. They exist once the mark in their folder does."""
         folder = self._home.stream_folder(stream)
         if generation_of(self._store, folder) >= n:
             return
         checksums = {}
         for table, schema in schemas.items():
-            data = creation(schema, CONFIGURATION)
-            self._store.put(entry_path(folder / table, 0), data)
+            data = creation(schema, CONFIGURATION, f"{self._home.id}/{n}/{stream}/{table}", at)
+            self._ensure(entry_path(folder / table, 0), data)
             checksums[table] = zlib.crc32(data)
-        self._store.put(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
+        self._ensure(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
         self._home.forget_folder(stream)
         for table, schema in schemas.items():
             self._tables[folder / table] = Table(0, 0, from_delta(schema), {}, 0)
@@ -141,25 +142,33 @@ class DeltaTables:
         gone = [state.files[name] for name in removes if name in state.files]
         if rewrites and len(gone) < len(removes):
             adds, gone = [], []  # another program has rewritten these rows: adding our files would duplicate them
+        # After a failure it may be tried again together with later records: a part of them may be there.
+        adds = [file for file in adds if file.path not in state.files]
         version = state.version + 1
         try:
             removed = [(f.name, f.size) for f in gone]
             data = entry(Seal(version, n, state.transaction), self._home.id, adds, removed, not rewrites)
             self._store.create(entry_path(folder, version), data)
         except FileExistsError:
-            del self._tables[folder]  # another program has written to the table: keep its change
+            self._forget(folder)  # another program has written to the table: keep its change
             if self._table(folder).version < version:
                 raise
             self.change(stream, table, adds, removes, n, rewrites)
             return
-        except BaseException:
-            self._tables.pop(folder, None)  # the cached state may be wrong
-            raise
-        state.version, state.transaction = version, n
-        for file in gone:
-            del state.files[file.name]
-        state.files.update((file.path, _from_stats(file)) for file in adds)
-        self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT)
+        with self._lock:
+            state.version, state.transaction = version, n
+            for file in gone:
+                del state.files[file.name]
+            state.files.update((file.path, live_file(file)) for file in adds)
+            self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT)
+
+    def _ensure(self, path: PurePath, data: bytes) -> None:
+        """Like a put, whose request may arrive late: then it does not replace what a later stream has there."""
+        try:
+            self._store.create(path, data)
+        except FileExistsError:
+            if self._store.read(path) != data:
+                self._store.put(path, data)
 
     def generation(self, stream: str) -> int:
         """The record that created the stream, according to its folder; -1 if there is none."""
@@ -171,7 +180,8 @@ class DeltaTables:
 
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         """The files of the table, in the order of their commits."""
-        return tuple(self._table(self._home.table_folder(stream, table)).files.values())
+        with self._lock:
+            return tuple(self._table(self._home.table_folder(stream, table)).files.values())
 
     def schema(self, stream: str, table: str) -> pa.Schema:
         return self._table(self._home.table_folder(stream, table)).schema
@@ -179,16 +189,22 @@ class DeltaTables:
     def obsolete(self, stream: str, table: str, before: float) -> list[PurePath]:
         """Log files that no reader needs that started after `before`, the oldest first. Starts a checkpoint if due."""
         folder = self._home.table_folder(stream, table)
-        self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
+        with self._lock:
+            self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
         return obsolete(self._store, folder, before)
 
     def close(self) -> None:
         self._checkpoints.wait(self._home.path)
 
     def _table(self, folder: PurePath) -> Table:
-        if folder not in self._tables:
-            self._tables[folder] = read_table(self._store, folder, self._home.id)
-        return self._tables[folder]
+        with self._lock:
+            if folder not in self._tables:
+                self._tables[folder] = read_table(self._store, folder, self._home.id)
+            return self._tables[folder]
+
+    def _forget(self, folder: PurePath) -> None:
+        with self._lock:
+            self._tables.pop(folder, None)
 
     def _checkpoint_if_due(self, folder: PurePath, commits: int) -> None:
         state = self._table(folder)
@@ -235,12 +251,12 @@ def read_table(store: Store, folder: PurePath, application: str) -> Table:
 
 
 def _corrupt(folder: PurePath, what: str, broken: Exception) -> PresageError:
-    return corrupt(what, folder, first_line(broken), "restore the folder from a copy of the home")
+    return corrupt(what, folder, broken, "restore the folder from a copy of the home")
 
 
-def _from_stats(file: FileAdd) -> LiveFile:
+def live_file(file: FileAdd) -> LiveFile:
     stats = json.loads(file.stats)
-    return _live_file(file.path, file.size, file.rows, stats["minValues"], stats["maxValues"])
+    return _file(file.path, file.size, file.rows, stats["minValues"], stats["maxValues"])
 
 
 def _from_action(action: dict[str, Any]) -> LiveFile:
@@ -248,10 +264,10 @@ def _from_action(action: dict[str, Any]) -> LiveFile:
         {name.removeprefix(side): _spelled(value) for name, value in action.items() if name.startswith(side)}
         for side in ("min.", "max.")
     )
-    return _live_file(action["path"], action["size_bytes"], action["num_records"], low, high)
+    return _file(action["path"], action["size_bytes"], action["num_records"], low, high)
 
 
-def _live_file(name: str, size: int, rows: int, low: dict[str, Any], high: dict[str, Any]) -> LiveFile:
+def _file(name: str, size: int, rows: int, low: dict[str, Any], high: dict[str, Any]) -> LiveFile:
     times = [bound.pop(TIME, None) for bound in (low, high)]
     first, last = (None if text is None else parse_timestamp(text) for text in times)
     low, high = ({column: value for column, value in bound.items() if value is not None} for bound in (low, high))

@@ -22,12 +22,13 @@ _CHECKPOINT = ".checkpoint.parquet"
 SEAL = "presage"  # our key in commitInfo, whose content is free
 
 
-def creation(schema: str, configuration: Mapping[str, str]) -> bytes:
-    """The first entry of a table. `schema`: Delta's JSON."""
-    now = time.time_ns() // 1_000_000
+def creation(schema: str, configuration: Mapping[str, str], name: str, at: int) -> bytes:
+    """The first entry of a table. `schema`: Delta's JSON; `at`: microseconds. A table of the same name, which no other
+    table of any home has, gets the same entry: a request to write it may be repeated, and arrive late."""
+    now = at // 1_000
     info = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "engineInfo": "presage"}
     table = {
-        "id": str(uuid.uuid4()),
+        "id": str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
         "format": {"provider": "parquet", "options": {}},
         "schemaString": schema,
         "partitionColumns": [],

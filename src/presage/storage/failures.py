@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -10,12 +11,20 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 
 from presage.errors import PresageError, error
+from presage.storage.store import StoreError
+
+_OF_A_STORE = re.compile("Generic (?:S3|GCS|MicrosoftAzure) error")  # as delta-rs reports it
 
 
 def is_of_storage(failure: BaseException) -> bool:
     """Whether the file system failed, or delta-rs, which is loaded if it did."""
     delta = sys.modules.get("deltalake.exceptions")
     return isinstance(failure, OSError) or (delta is not None and isinstance(failure, delta.DeltaError))
+
+
+def is_unanswered(failure: BaseException) -> bool:
+    """Whether an object store did not answer, or refused a request, of ours or of delta-rs."""
+    return isinstance(failure, StoreError) or (is_of_storage(failure) and _OF_A_STORE.search(str(failure)) is not None)
 
 
 def is_full(failure: BaseException) -> bool:
@@ -29,10 +38,16 @@ TEMPORARY_PREFIX = "presage-"  # of the folders of temporary homes
 
 NOT_DONE = "and try again; nothing has been written"
 KEPT = "; the request is committed and will be finished: do not send it again"
+UNKNOWN = "; the request may be committed: send it again only with the `once` key that it had"
 VERIFY = "restore the home from a copy; presage log HOME verify names all that is damaged"
 
 
 def corrupt(what: str, path: PurePath | str, why: object, fix: str) -> PresageError:
+    """The error for something damaged. `why`: may be an exception; a store that does not answer has damaged nothing."""
+    if isinstance(why, Exception):
+        if is_unanswered(why):
+            return storage_error(path, why, "and try again")
+        why = first_line(why)
     return error("HOME_CORRUPT", what=what, path=path, why=why, fix=fix)
 
 
@@ -47,7 +62,8 @@ def storage_error(home: PurePath | str, failure: Exception, then: str = NOT_DONE
     if isinstance(failure, OSError) and failure.strerror:
         named = [str(name) for name in (failure.filename, failure.filename2) if name is not None]
         why = ": ".join([failure.strerror, *named[:1]])
-    return error("STORAGE_FAILED", path=home, why=why, fix=f"check the disk and the permissions{then}")
+    check = "the store and the credentials" if is_unanswered(failure) else "the disk and the permissions"
+    return error("STORAGE_FAILED", path=home, why=why, fix=f"check {check}{then}")
 
 
 @contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 from presage.storage.columns import EVENTS, LATE
 from presage.storage.home import DERIVED, RESULTS
@@ -38,6 +39,11 @@ class StreamState:
     cursors: dict[str, dict[str, Any]] = field(default_factory=dict)
     # Table -> the last record that changed it. Heads of earlier versions lack it.
     changes: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> StreamState:
+        """A copy that changes on its own. There may be a million `once` keys: it holds only its own ones."""
+        once = cast(dict[str, list[int]], ChainMap({}, self.once))
+        return replace(self, once=once, sources=dict(self.sources), changes=dict(self.changes))
 
     def rows_of(self, stream: str, table: str) -> int | None:
         """How many rows a table must hold once all records are applied; None where that is not counted."""
@@ -132,7 +138,10 @@ class HomeState:
             if table in changes:
                 changes[table] = record.n
         if record.live is not None:
-            self.live.advance(record.live)
+            self._advance_live(record.live)
+
+    def _advance_live(self, change: dict[str, Any]) -> None:
+        self.live.advance(change)
 
     def _advance_stream(self, stream: StreamState, record: Record | Part) -> None:
         stream.accepted += record.accepted
@@ -166,6 +175,28 @@ class HomeState:
             "holder": content.get("holder", ""),
         }
         return cls(content["n"], content["position"], content["catalog_version"], **fields)
+
+
+class StateAhead(HomeState):
+    """A home's state with records that are not written yet, for the drafts of the next ones. It copies the streams that
+    they change, and has no deployed statements: only their job, one record at a time, changes these."""
+
+    def __init__(self, state: HomeState, records: Iterable[Record] = ()) -> None:
+        super().__init__(**{**vars(state), "streams": dict(state.streams), "live": LiveState()})
+        self._own: set[str] = set()  # streams that are copied
+        for record in records:
+            self.advance(record)
+
+    def advance(self, record: Record) -> None:
+        for change in record.changes():
+            name = change.stream
+            if name is not None and name not in self._own:
+                self._own.add(name)
+                self.streams[name] = self.streams[name].copy()
+        super().advance(record)
+
+    def _advance_live(self, change: dict[str, Any]) -> None:
+        """Nothing is drafted from it."""
 
 
 def changed_tables(record: Record) -> set[tuple[str, str]]:

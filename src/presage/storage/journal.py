@@ -1,16 +1,18 @@
 """The journal of a home: numbered, durable records. Writing a record is the commit.
 
-`journal/` contains a head (the state after record n), `head-<n>.json`, and the records after n, one file each. Records
-are put if absent. Journals of earlier versions have a head without a number, and another suffix for records that are
-applied to all tables.
+`journal/` contains a head (the state after record n), `head-<n>.json`, and the records after n. A file holds one
+record, or a group of consecutive records that were committed together, under the number of its first one. Files are put
+if absent. Journals of earlier versions have a head without a number, and another suffix for records that are applied to
+all tables.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -25,6 +27,8 @@ from presage.storage.store import Store
 
 _RECORD = re.compile(r"(\d{14,})\.(?:json|done)")
 _HEAD = re.compile(r"head(?:-(\d{14,}))?\.json")
+GROUP = "records"  # the key of a group's records
+TRIES = 20  # to read a journal while another process covers records by new heads
 
 
 @dataclass(frozen=True)
@@ -89,17 +93,26 @@ class Record:
     def changes(self) -> list[Record | Part]:
         return [self, *self.parts]
 
-    def to_bytes(self) -> bytes:
-        # Without default values: there are many records, and people read them.
+    def content(self) -> dict[str, Any]:
+        """Its fields without default values: there are many records, and people read them."""
         empty, own = vars(Record(self.n, self.kind, self.at)), vars(self)
-        return seal({k: v for k, v in own.items() if k in ("n", "kind", "at") or v != empty[k]}, asdict)
+        return {k: v for k, v in own.items() if k in ("n", "kind", "at") or v != empty[k]}
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Record:
-        content = unseal(data)
-        content["adds"] = _adds(content)
-        content["parts"] = [Part(**{**part, "adds": _adds(part)}) for part in content.get("parts", [])]
-        return cls(**content)
+    def of(cls, content: dict[str, Any]) -> Record:
+        parts = [Part(**{**part, "adds": _adds(part)}) for part in content.get("parts", [])]
+        return cls(**{**content, "adds": _adds(content), "parts": parts})
+
+
+def to_bytes(records: Sequence[Record]) -> bytes:
+    """The content of a file of the journal."""
+    contents = [record.content() for record in records]
+    return seal(contents[0] if len(contents) == 1 else {GROUP: contents}, asdict)
+
+
+def from_bytes(data: bytes) -> list[Record]:
+    content = unseal(data)
+    return [Record.of(each) for each in content.get(GROUP, [content])]
 
 
 def _adds(content: dict[str, Any]) -> dict[str, list[FileAdd]]:
@@ -121,6 +134,7 @@ class JournalContent:
 
     head: dict[str, Any] | None
     records: list[Record]
+    files: list[tuple[int, str]] = field(default_factory=list)  # those of the records: first number and name
 
     @property
     def base(self) -> int:
@@ -128,65 +142,119 @@ class JournalContent:
         return int(self.head["n"]) if self.head else 0
 
 
+@dataclass(frozen=True)
+class Head:
+    """The state after record n as bytes, whatever happens to the state meanwhile."""
+
+    n: int
+    data: bytes
+    takeovers: frozenset[int]
+
+    @classmethod
+    def of(cls, state: dict[str, Any]) -> Head:
+        return cls(state["n"], seal({"n": state["n"], "state": state}), frozenset(state["takeovers"]))
+
+
 class Journal:
     def __init__(self, folder: PurePath, store: Store, points: Failpoints) -> None:
         self._folder = folder
         self._store = store
         self._points = points
+        self._base = 0  # the last record that the head covers, as far as this process knows
         self._heads: list[str] = []  # the files of the present head
+        self._files: deque[tuple[int, str]] = deque()  # of the records after it: first number and name
         self._covered: deque[str] = deque()  # names of files that the head covers and that are not deleted yet
 
     def read(self) -> JournalContent:
-        names = Names.of(self._store, self._folder)
-        content = read_journal(self._store, self._folder, names)
+        for left in reversed(range(TRIES)):
+            names = Names.of(self._store, self._folder)
+            try:
+                content = read_journal(self._store, self._folder, names)
+                break
+            except FileNotFoundError:  # another process is alive and has covered it by a new head
+                if not left:
+                    raise
+        self._base = content.base
         takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
         self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
         self._heads = [name for _, name in names.heads]
+        self._files = deque(content.files)
         return content
 
-    def write(self, record: Record) -> None:
-        """Commit a record: it is durable when this returns. Two processes cannot write the same number."""
-        path, data = self._folder / name_of(record.n), record.to_bytes()
+    def write(self, *records: Record) -> None:
+        """Commit consecutive records, all or none: they are durable when this returns. Two processes cannot write the
+        same number."""
+        n = records[0].n
+        path, data = self._folder / name_of(n), to_bytes(records)
         try:
             self._store.create(path, data, lambda: self._points.reach(failpoints.RECORD_WRITTEN))
-        except FileExistsError as taken:
-            if not self._holds(path, data):
-                raise error("HOME_OVERTAKEN", what=f"record {record.n}", path=self._folder.parent) from taken
-        except OSError:
-            if not self._holds(path, data):
+        except OSError as failure:
+            found, taken = self._found(path), isinstance(failure, FileExistsError)
+            if found is not None and found != data:
+                raise self._overtaken(f"record {n}") from failure
+            # In a folder it may be there and not be durable.
+            if found is None or (self._store.is_local and not taken):
                 raise
+        self._files.append((n, path.name))
         self._points.reach(failpoints.COMMITTED)
 
-    def _holds(self, path: PurePath, data: bytes) -> bool:
-        """Whether the record is there, though its writing was reported to have failed: the reply may have been lost.
-        Its nonce distinguishes it from the record of any other process."""
+    def take_over(self, record: Record) -> Record:
+        """Commit the record of a takeover. The record that is there, if an earlier attempt of this process put it.
+
+        A head that is new to this process may cover this number, or one that it has read: such records are deleted, so
+        that their numbers can be put again. It then knows nothing, and must not go on.
+        """
         try:
-            return self._store.read(path) == data
+            self.write(record)
+        except PresageError:
+            found = self.find(record.n)
+            if found is None or found.takeover != record.takeover:
+                raise
+            record = found
+        heads = Names.of(self._store, self._folder).heads
+        if heads and heads[-1][0] > self._base:
+            raise self._overtaken(f"a head after record {heads[-1][0]}")
+        return record
+
+    def _found(self, path: PurePath) -> bytes | None:
+        """What is there after a writing was reported to have failed: the reply may have been lost. A nonce
+        distinguishes a record from that of any other process."""
+        try:
+            return self._store.read(path)
         except FileNotFoundError:
-            return False
+            return None
 
-    def holds(self, n: int) -> bool:
-        return self._store.exists(self._folder / name_of(n))
+    def _overtaken(self, what: str) -> PresageError:
+        return error("HOME_OVERTAKEN", what=what, path=self._store.address(self._folder.parent))
 
-    def compact(self, n: int, state: dict[str, Any], records: list[Record]) -> None:
-        """Write a head with the state after record n, which replaces the records. All of them must be applied.
+    def find(self, n: int) -> Record | None:
+        """The first record of the file of a number; it may be in the way of a record of this process."""
+        data = self._found(self._folder / name_of(n))
+        return None if data is None else from_bytes(data)[0]
+
+    def compact(self, head: Head) -> None:
+        """Write a head, which replaces the records up to its own. All of them must be applied.
 
         Heads have numbers, too: that of a process that was paused does not replace a later one.
         """
-        name = head_name(n)
+        name = head_name(head.n)
+        self._base = head.n
         with suppress(FileExistsError):  # of an attempt whose reply was lost: it can have no other content
-            self._store.create(self._folder / name, seal({"n": n, "state": state}))
+            self._store.create(self._folder / name, head.data)
         self._points.reach(failpoints.HEAD_WRITTEN)
-        # The record of a takeover stays: it refuses the next record of the process that was overtaken.
-        takeovers = set(state["takeovers"])
-        self._covered.extend(name for name in self._heads if name != head_name(n))
-        self._covered.extend(name_of(record.n) for record in records if record.n not in takeovers)
+        self._covered.extend(old for old in self._heads if old != name)
+        while self._files and self._files[0][0] <= head.n:
+            first, file = self._files.popleft()
+            # The record of a takeover stays: it refuses the next record of the process that was overtaken.
+            if first not in head.takeovers:
+                self._covered.append(file)
         self._heads = [name]
 
     def trim(self, most: int | None = None) -> None:
         """Delete files that the head covers; `most` at a time, so that no commit waits for all of them."""
-        for _ in range(len(self._covered) if most is None else min(most, len(self._covered))):
-            self._store.delete(self._folder / self._covered[0])
+        names = list(islice(self._covered, most))
+        self._store.delete_all([self._folder / name for name in names])
+        for _ in names:
             self._covered.popleft()
 
 
@@ -223,7 +291,8 @@ def read_journal(store: Store, folder: PurePath, names: Names | None = None) -> 
     content = JournalContent(head, [])
     numbers = [n for n in sorted(names.records) if n > content.base]
     # Of the two names of a record of an earlier version, the last one counts.
-    content.records = [read_record(store, folder / max(names.records[n], key=_is_done)) for n in numbers]
+    content.files = [(n, max(names.records[n], key=_is_done)) for n in numbers]
+    content.records = [record for _, name in content.files for record in read_records(store, folder / name)]
     _check_unbroken(store, folder, content)
     return content
 
@@ -247,16 +316,16 @@ def _read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as broken:
-        raise corrupt_journal(folder, "the journal's head", str(broken)) from broken
+        raise corrupt_journal(folder, "the journal's head", broken) from broken
 
 
-def read_record(store: Store, path: PurePath) -> Record:
+def read_records(store: Store, path: PurePath) -> list[Record]:
     try:
-        return Record.from_bytes(store.read(path))
+        return from_bytes(store.read(path))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as broken:
-        raise corrupt_journal(path.parent, f"record {path.stem}", str(broken)) from broken
+        raise corrupt_journal(path.parent, f"record {path.stem}", broken) from broken
 
 
 def _check_unbroken(store: Store, folder: PurePath, content: JournalContent) -> None:
@@ -269,5 +338,5 @@ def _check_unbroken(store: Store, folder: PurePath, content: JournalContent) -> 
             raise corrupt_journal(folder, f"record {expected}", "it is missing")
 
 
-def corrupt_journal(folder: PurePath, what: str, why: str) -> PresageError:
+def corrupt_journal(folder: PurePath, what: str, why: object) -> PresageError:
     return corrupt(what, folder.parent, why, "restore the journal folder from a copy of the home")

@@ -27,6 +27,7 @@ from presage.storage.delta_schema import to_delta
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
 from presage.storage.failures import storage
+from presage.storage.group_commit import NewFiles
 from presage.storage.home import DERIVED, Home, open_place, temporary_folder
 from presage.storage.home_lease import LOOK, Watch
 from presage.storage.home_state import LiveState, Point, StreamState
@@ -175,7 +176,7 @@ class Log:
         }
         with self._committer.turn() as turn:
             for name in drops:
-                state_of(self._committer, name)
+                state_of(self._committer.state, name)
             internal = [table for name in drops for table in (held_table(name), offsets_table(name), taken_table(name))]
             drops = (*drops, *(table for table in internal if table in self._committer.state.streams))
             for name in schemas:
@@ -197,8 +198,8 @@ class Log:
         is_frame = type(data).__module__.startswith("pyspark.sql")
         if is_frame and source is None and event_type.probabilistic is None:
             return self.append_spark(event_type, data, once)
-        with self._committer.turn():
-            if once is not None and once in state_of(self._committer, event_type.name).once:
+        with self._committer.turn(grouped=True):
+            if once is not None and once in state_of(self._committer.ahead, event_type.name).once:
                 return self._duplicate(event_type, once)  # before checking any row
         attributes = event_type.attributes
         if is_frame:
@@ -209,8 +210,10 @@ class Log:
             data = rows_as_list(data)
             attributes = attributes_with_offsets(event_type, source, data)
         checked = check(attributes, event_type.event_time, data, f"rows for stream '{event_type.name}'")
-        with self._committer.turn() as turn:
-            state = state_of(self._committer, event_type.name)
+        # These read files of earlier rows, which must be there.
+        grouped = source is None and event_type.probabilistic is None
+        with self._committer.turn(grouped) as turn:
+            state = state_of(self._committer.ahead, event_type.name)
             if once is not None and once in state.once:
                 return self._duplicate(event_type, once)
             checked = refuse_ahead(checked, event_type, turn.at)
@@ -232,7 +235,7 @@ class Log:
 
     def gaps(self, stream: str) -> list[Gap]:
         """The offsets that are missing though later ones of their source have arrived."""
-        return gaps(state_of(self._committer, stream).sources)
+        return gaps(state_of(self._committer.state, stream).sources)
 
     def skip_gap(self, event_type: EventType, source: str, partition: str, up_to: int) -> LoadReport:
         """Stop waiting for the missing offsets of a source up to and including `up_to`.
@@ -240,7 +243,7 @@ class Log:
         Held rows that waited only for them are appended. A missing event that arrives later is still appended.
         """
         with self._committer.turn():
-            state = state_of(self._committer, event_type.name)
+            state = state_of(self._committer.state, event_type.name)
             held = lambda: self._held(event_type)  # noqa: E731
             resolved = skip(event_type, source, partition, up_to, state.sources, held)
             if resolved is None:
@@ -253,7 +256,7 @@ class Log:
         from presage.storage.spark_ingest import stage_load
 
         with self._committer.turn() as turn:
-            state = state_of(self._committer, event_type.name)
+            state = state_of(self._committer.state, event_type.name)
             if once is not None and once in state.once:
                 return self._duplicate(event_type, once)
             draft = stage_load(self.home, self._committer, turn, event_type, frame)
@@ -266,14 +269,16 @@ class Log:
 
         A time more than `max_ahead` after the wall clock is refused: no event could follow it.
         """
-        with self._committer.turn() as turn:
-            state = state_of(self._committer, stream)
+        with self._committer.turn(grouped=True) as turn:
+            state = state_of(self._committer.ahead, stream)
             time = check_watermark(stream, time, max_ahead, turn.at)
             if state.watermark is None or time > state.watermark:
                 self._committer.publish(turn, Record(turn.n, "watermark", turn.at, stream=stream, watermark=time))
+            else:
+                self._committer.await_earlier()
 
     def progress(self, stream: str) -> StreamProgress:
-        state = state_of(self._committer, stream)
+        state = state_of(self._committer.state, stream)
         return StreamProgress(state.accepted + state.late + state.rejected, state.last_time, state.watermark)
 
     @property
@@ -313,7 +318,7 @@ class Log:
         return self._committer.state.live
 
     def reach(self, point: str) -> None:
-        """Pass a crash point of a batch: see `failpoints`."""
+        """Pass a crash point outside of a commit: see `failpoints`."""
         self._committer.points.reach(point)
 
     def follow(self, follower: Callable[[], None]) -> None:
@@ -337,34 +342,30 @@ class Log:
         watermarks: Mapping[str, int] | None = None,
         creates: Mapping[str, pa.Schema] | None = None,
         catalog: dict[str, Any] | None = None,
+        states: NewFiles | None = None,
     ) -> Record:
-        """Commit the state of statements together with their rows, in one record.
+        """Commit the state of statements together with their rows, in one record. One thread at a time.
 
         `tables`: rows by internal table (`home.RESULTS`, or `home.DERIVED` and a name); rows of derived streams, which
         have an event time, get sequence numbers here. `creates`: schemas of such tables, created if missing.
         """
         schemas = {name: {EVENTS: to_delta(schema)} for name, schema in (creates or {}).items()}
-        with self._committer.turn() as turn:
-            new = {name: schema for name, schema in schemas.items() if name not in self._committer.state.streams}
-            parts, next_seq = [], self._committer.state.position + 1
-            try:
-                for name, rows in (tables or {}).items():
-                    numbered = name.startswith(DERIVED)
-                    if numbered:
-                        numbers = pa.array(range(next_seq, next_seq + rows.num_rows), pa.int64())
-                    else:
-                        numbers = pa.array([turn.n] * rows.num_rows, pa.int64())
-                    part = self._part(turn, name, rows.add_column(0, SEQ, numbers), (watermarks or {}).get(name))
-                    if numbered and rows.num_rows:
-                        part = replace(part, first_seq=next_seq, seqs=rows.num_rows)
-                        next_seq += rows.num_rows
-                    parts.append(part)
-            except Exception:
-                for name in tables or {}:
-                    self._committer.discard(turn, name)
-                raise
+        with self._committer.turn(grouped=True) as turn:
+            new = {name: schema for name, schema in schemas.items() if name not in self._committer.ahead.streams}
+            parts, next_seq = [], self._committer.ahead.position + 1
+            for name, rows in (tables or {}).items():
+                numbered = name.startswith(DERIVED)
+                if numbered:
+                    numbers = pa.array(range(next_seq, next_seq + rows.num_rows), pa.int64())
+                else:
+                    numbers = pa.array([turn.n] * rows.num_rows, pa.int64())
+                part = self._part(turn, name, rows.add_column(0, SEQ, numbers), (watermarks or {}).get(name))
+                if numbered and rows.num_rows:
+                    part = replace(part, first_seq=next_seq, seqs=rows.num_rows)
+                    next_seq += rows.num_rows
+                parts.append(part)
             draft = Record(turn.n, kind, turn.at, creates=new, catalog=catalog, parts=parts, live=live)
-            return self._committer.publish(turn, draft)
+            return self._committer.publish(turn, draft, states)
 
     def _part(self, turn: Turn, name: str, rows: pa.Table, watermark: int | None) -> Part:
         staged = self._committer.stage(turn, name, {EVENTS: rows}) if rows.num_rows else {}
@@ -383,25 +384,19 @@ class Log:
         checked = load.checked
         if once is None and not load.sources and not checked.table.num_rows and not checked.rejected:
             return LoadReport(duplicates=load.duplicates)  # nothing is new
-        tables = offset_table_schemas(event_type)
-        self._committer.ensure_tables(tables)
+        self._committer.ensure_tables(offset_table_schemas(event_type))
         with self._committer.turn() as turn:
             first, count = self._committer.state.position + 1, checked.table.num_rows
             seqs = pa.array(np.arange(first, first + count))
             rows = {offsets_table: load.numbers.add_column(0, SEQ, seqs), held_table: load.held}
             parts = []
-            try:
-                for name_of, table in rows.items():
-                    name = name_of(event_type.name)
-                    removes = {EVENTS: load.spent} if name_of is held_table and load.spent else {}
-                    if table.num_rows or removes:
-                        adds = self._committer.stage(turn, name, {EVENTS: table})
-                        parts.append(Part(name, adds=adds, removes=removes, accepted=table.num_rows))
-                draft = self._draft(turn, event_type, state, checked, once)
-            except Exception:
-                for name in tables:
-                    self._committer.discard(turn, name)
-                raise
+            for name_of, table in rows.items():
+                name = name_of(event_type.name)
+                removes = {EVENTS: load.spent} if name_of is held_table and load.spent else {}
+                if table.num_rows or removes:
+                    adds = self._committer.stage(turn, name, {EVENTS: table})
+                    parts.append(Part(name, adds=adds, removes=removes, accepted=table.num_rows))
+            draft = self._draft(turn, event_type, state, checked, once)
             draft = replace(draft, kind=kind, parts=parts, sources=load.sources)
             report = _report(self._committer.publish(turn, draft))
             return replace(report, duplicates=load.duplicates, held=load.held.num_rows)
@@ -421,7 +416,7 @@ class Log:
     def _draft(
         self, turn: Turn, event_type: EventType, state: StreamState, checked: Checked, once: str | None
     ) -> Record:
-        first = self._committer.state.position + 1
+        first = self._committer.ahead.position + 1
         tables = arrive(checked, event_type, state.watermark, first, turn)
         staged = self._committer.stage(turn, event_type.name, tables)
         events = tables[EVENTS]
@@ -432,7 +427,8 @@ class Log:
         return arrival_record(turn, "append", name, tables, staged, ignored, watermark=watermark, once=once)
 
     def _duplicate(self, event_type: EventType, once: str) -> LoadReport:
-        first, seqs = state_of(self._committer, event_type.name).once[once]
+        self._committer.await_earlier()
+        first, seqs = state_of(self._committer.ahead, event_type.name).once[once]
         if not seqs:
             return LoadReport(duplicate=True)
         return LoadReport(first_seq=first, last_seq=first + seqs - 1, duplicate=True)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import os
 import tempfile
+import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -22,7 +24,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
-from presage.storage.store import Store
+from presage.storage.store import Store, StoreError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -35,16 +37,44 @@ PROBE = "probe-"  # prefix of an object that tries whether the store refuses to 
 RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
 MEMORY = 64 << 20  # bytes of a file that is written; a larger one waits on the local disk
+RECENT, RECENT_FILE = 64 << 20, 4 << 20  # bytes of the files that `RecentFiles` keeps: of all, and of one at most
+MOST_AT_ONCE = 16  # files that are written at a time
 _stores: dict[tuple[str, int], ObjectStore] = {}  # by bucket and process, for `opened_at`
 
 
-class StoreError(OSError):
-    """A request to an object store failed, for another reason than that the object is missing or exists."""
+class RecentFiles:
+    """The contents of small files that this process wrote lately, and will soon read. Each has a name of its own, under
+    which it is written once."""
+
+    def __init__(self) -> None:
+        self._files: dict[PurePath, bytes] = {}  # the oldest first
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def add(self, path: PurePath, data: bytes) -> None:
+        with self._lock:
+            self._drop(path)
+            self._files[path] = data
+            self._bytes += len(data)
+            while self._bytes > RECENT:
+                self._drop(next(iter(self._files)))
+
+    def get(self, path: PurePath) -> bytes | None:
+        return self._files.get(path)
+
+    def drop(self, path: PurePath) -> None:
+        with self._lock:
+            self._drop(path)
+
+    def _drop(self, path: PurePath) -> None:
+        self._bytes -= len(self._files.pop(path, b""))
 
 
 class ObjectStore(Store):
     """The objects of one bucket. `options`: as of obstore and delta-rs, such as `aws_endpoint`; a value may name a
     variable of the environment: `env:NAME`. Variables such as AWS_ACCESS_KEY_ID count as usual."""
+
+    is_distant = True
 
     def __init__(self, bucket: str, options: Mapping[str, str] | None = None) -> None:
         self.bucket = bucket  # `s3://bucket`
@@ -52,6 +82,7 @@ class ObjectStore(Store):
         self.options = {name.lower(): str(value) for name, value in (options or {}).items()}
         self._client: Any = None
         self._pid = 0
+        self._recent = RecentFiles()
         self.register()
 
     def register(self) -> None:
@@ -132,20 +163,29 @@ class ObjectStore(Store):
             return cast(Mapping[str, Any], obstore.head(self.client, self._key(path)))
 
     def delete(self, path: PurePath) -> None:
+        self._recent.drop(path)
         with _failures(path):
             try:
                 obstore.delete(self.client, self._key(path))
             except FileNotFoundError:
                 return
 
-    def delete_folder(self, folder: PurePath) -> None:
-        paths = [self._key(path) for path in self.walk(folder)]
+    def delete_all(self, paths: Collection[PurePath]) -> None:
+        for path in paths:
+            self._recent.drop(path)
         if paths:
-            with _failures(folder):
-                obstore.delete(self.client, paths)
+            with _failures(next(iter(paths))), suppress(FileNotFoundError):
+                obstore.delete(self.client, [self._key(path) for path in paths])
+
+    def delete_folder(self, folder: PurePath) -> None:
+        self.delete_all(list(self.walk(folder)))
 
     @contextmanager
     def reader(self, path: PurePath) -> Iterator[BinaryIO]:
+        recent = self._recent.get(path)
+        if recent is not None:
+            yield io.BytesIO(recent)
+            return
         with _failures(path):
             file = obstore.open_reader(self.client, self._key(path))
             yield cast(BinaryIO, io.BufferedReader(_Readable(file)))
@@ -154,9 +194,27 @@ class ObjectStore(Store):
     def writer(self, path: PurePath) -> Iterator[BinaryIO]:
         with tempfile.SpooledTemporaryFile(max_size=MEMORY) as file:
             yield cast(BinaryIO, file)
+            size = file.seek(0, os.SEEK_END)
             file.seek(0)
+            data = file.read() if size <= RECENT_FILE else None
             with _failures(path):
-                obstore.put(self.client, self._key(path), file)
+                obstore.put(self.client, self._key(path), file if data is None else data)
+            if data is not None:
+                self._recent.add(path, data)
+
+    def write_new(self, files: Mapping[PurePath, bytes], written: Callable[[PurePath], None]) -> None:
+        if len(files) < 2:
+            super().write_new(files, written)
+            return
+        with ThreadPoolExecutor(min(len(files), MOST_AT_ONCE), "presage-put") as pool:
+            writing = {pool.submit(self._write, path, data): path for path, data in files.items()}
+            for done in as_completed(writing):
+                done.result()
+                written(writing[done])
+
+    def _write(self, path: PurePath, data: bytes) -> None:
+        with self.writer(path) as file:
+            file.write(data)
 
     def flush(self, path: PurePath) -> None:
         """Objects are durable once they are written."""

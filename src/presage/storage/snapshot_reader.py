@@ -48,17 +48,16 @@ class HomeSnapshot:
 
     @cached_property
     def pending(self) -> frozenset[int]:
-        """The records whose changes are not yet in all tables. Records are applied in order: they are the last ones."""
-        pending = set()
-        for record in reversed(self.records):
+        """The records whose changes are not yet in all tables."""
+        pending, last = set(), dict[tuple[str, str], int]()
+        for record in self.records:
             changes = [(name, table) for name, table in changed_tables(record) if name in self.state.streams]
+            last |= {key: self._transaction(*key) for key in changes if key not in last}
             created = [
                 name for name in record.creates if self.generation(name) < record.n and name in self.state.streams
             ]
-            if created or any(self._transaction(name, table) < record.n for name, table in changes):
+            if created or any(last[key] < record.n for key in changes):
                 pending.add(record.n)
-            elif changes or record.creates:
-                break
         return frozenset(pending)
 
     def generation(self, stream: str) -> int:

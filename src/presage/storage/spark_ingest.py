@@ -58,7 +58,7 @@ def stage_load(home: Home, committer: Committer, turn: Turn, event_type: EventTy
     stream = event_type.name
     try:
         first = committer.state.position + 1
-        draft = stage_frame(home, turn, event_type, state_of(committer, stream), first, frame)
+        draft = stage_frame(home, turn, event_type, state_of(committer.state, stream), first, frame)
     except Exception:
         committer.discard(turn, stream)
         raise

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from presage.storage.columns import SEQ
 from presage.storage.data_files import data_writer
 from presage.storage.journal import FileAdd
-from presage.storage.store import Store
+from presage.storage.store import Store, Writes
 
 ROWS_PER_FILE = 4_194_304
 # Small enough for Spark, which splits files at row groups, to spread one file over the cores.
@@ -30,7 +30,7 @@ _STAGED = re.compile(r"(\d{14})-\d{5}-[0-9a-f]+(-[0-9a-f]+)?(-old-\d+of\d+)?\.pa
 
 
 def stage(
-    store: Store, folder: PurePath, n: int, token: str, table: pa.Table, first_index: int = 0, mark: str = ""
+    store: Writes, folder: PurePath, n: int, token: str, table: pa.Table, first_index: int = 0, mark: str = ""
 ) -> Iterator[FileAdd]:
     """Write the table into the folder. `mark`: part of the names of old files (`chunks`)."""
     for index, start in enumerate(range(0, table.num_rows, ROWS_PER_FILE), first_index):
@@ -45,7 +45,7 @@ def stage_one(
     return _write(store, folder / f"{n:014d}-00000-{token}.parquet", schema, _of_size(parts))
 
 
-def _write(store: Store, path: PurePath, schema: pa.Schema, parts: Iterable[pa.Table]) -> FileAdd:
+def _write(store: Writes, path: PurePath, schema: pa.Schema, parts: Iterable[pa.Table]) -> FileAdd:
     statistics = Statistics()
     with store.writer(path) as file:
         with data_writer(file, path.name, schema, **_encodings(schema)) as writer:

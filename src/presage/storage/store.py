@@ -7,13 +7,24 @@ Paths are `Path` in a file system; elsewhere pure paths, whose first part is the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import PurePath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+class Writes(Protocol):
+    """Where new files are written: a store, or memory."""
+
+    def writer(self, path: PurePath) -> AbstractContextManager[BinaryIO]: ...
+
+
+class StoreError(OSError):
+    """A request to an object store failed, for another reason than that the object is missing or exists: the store is
+    not reached, refuses the credentials, or is too busy. It says nothing about what is stored."""
 
 
 class Store(ABC):
@@ -22,6 +33,7 @@ class Store(ABC):
 
     durable: bool = True
     is_local: bool = False  # whether its paths are those of a file system
+    is_distant: bool = False  # whether a request takes so long that a thread for it is worth its while
 
     @abstractmethod
     def put(self, path: PurePath, data: bytes) -> None:
@@ -53,6 +65,11 @@ class Store(ABC):
     def delete(self, path: PurePath) -> None:
         """Delete a file; no effect if it is missing."""
 
+    def delete_all(self, paths: Collection[PurePath]) -> None:
+        """Delete files, in as few requests as the store allows."""
+        for path in paths:
+            self.delete(path)
+
     @abstractmethod
     def delete_folder(self, folder: PurePath) -> None:
         """Delete a folder with all that is below it; no effect if it is missing."""
@@ -65,6 +82,14 @@ class Store(ABC):
     def writer(self, path: PurePath) -> AbstractContextManager[BinaryIO]:
         """A new file, opened for writing and reading. It appears at the latest when the block ends, and only if it ends
         well; it is durable after `flush` of its folder."""
+
+    def write_new(self, files: Mapping[PurePath, bytes], written: Callable[[PurePath], None]) -> None:
+        """Write new files, perhaps several at a time. They are durable after `flush` of their folders. `written` is
+        called by this thread after each."""
+        for path, data in files.items():
+            with self.writer(path) as file:
+                file.write(data)
+            written(path)
 
     @abstractmethod
     def flush(self, path: PurePath) -> None:

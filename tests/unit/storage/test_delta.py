@@ -31,7 +31,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 @pytest.fixture
 def tables(home: Home) -> DeltaTables:
     tables = DeltaTables(home)
-    tables.create("S", 1, {"events": to_delta(SCHEMA)})
+    tables.create("S", 1, {"events": to_delta(SCHEMA)}, 0)
     return tables
 
 
@@ -107,7 +107,7 @@ def test_a_stream_is_dropped_only_when_its_checkpoint_is_written(
         tables.change("S", "events", staged(home, n, str(n)), [], n)
         tables.drop("S", n + 1)
         assert not home.stream_folder("S").exists()
-        tables.create("S", n + 2, {"events": to_delta(SCHEMA)})
+        tables.create("S", n + 2, {"events": to_delta(SCHEMA)}, 0)
 
 
 def test_a_checkpoint_that_cannot_be_written_harms_nothing(

@@ -53,7 +53,7 @@ def test_delta_rs_reads_a_table_that_was_created_without_it(tmp_path: Path) -> N
     schema = pa.schema([("_seq", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("tags", pa.list_(pa.string()))])
     first = entry_path(folder, 0)
     first.parent.mkdir(parents=True)
-    first.write_bytes(creation(to_delta(schema), CONFIGURATION))
+    first.write_bytes(creation(to_delta(schema), CONFIGURATION, "a home/1/S/events", 0))
     table = DeltaTable(str(folder))
     assert (table.version(), table.file_uris(), table.metadata().configuration) == (0, [], CONFIGURATION)
     assert pa.schema(table.schema().to_arrow()) == from_delta(to_delta(schema))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from presage.errors import PresageError
 from presage.storage.failpoints import Failpoints
 from presage.storage.home_state import HomeState
-from presage.storage.journal import Journal, Record, read_journal
+from presage.storage.journal import Head, Journal, Record, read_journal
 from recovery.faulty_store import AFTER, BEFORE, FaultyStore
 
 FOLDER = PurePosixPath("/b/home/journal")
@@ -65,7 +65,7 @@ def test_the_record_of_a_takeover_outlives_the_head_and_refuses_who_was_paused()
         other.write(each)
     for each in others:
         state.advance(each)
-    other.compact(3, state.to_json(), others)
+    other.compact(Head.of(state.to_json()))
     other.trim()
     assert sorted(store.names(FOLDER)) == ["00000000000002.json", "head-00000000000003.json"]
     with pytest.raises(PresageError) as refused:
@@ -84,13 +84,13 @@ def test_a_head_of_a_paused_process_does_not_hide_a_later_one() -> None:
     one, two = record(1, "a"), record(2, "b", takeover="process 7")
     paused.write(one)
     state.advance(one)
-    early = state.to_json()
+    early = Head.of(state.to_json())
     other = journal(store)
     other.read()
     other.write(two)
     state.advance(two)
-    other.compact(2, state.to_json(), [one, two])
-    paused.compact(1, early, [one])
+    other.compact(Head.of(state.to_json()))
+    paused.compact(early)
     paused.trim()
     assert read_journal(store, FOLDER).base == 2
 

@@ -16,7 +16,7 @@ from presage.operations.verification import Verification
 from presage.storage import Log
 from presage.storage import lock as locks
 from presage.storage.file_store import FileStore
-from presage.storage.journal import Record
+from presage.storage.journal import Record, to_bytes
 from recovery.crashing import row, stream
 
 TICK = stream()
@@ -179,7 +179,7 @@ def test_a_record_of_a_refused_writer_that_died_is_passed_over(tmp_path: Path) -
     # Earlier versions renamed a record that was applied.
     record = tmp_path / "home" / "journal" / f"{2:014d}.json"
     record.rename(record.with_suffix(".done"))
-    record.write_bytes(Record(2, "append", 0, stream="Tick").to_bytes())
+    record.write_bytes(to_bytes([Record(2, "append", 0, stream="Tick")]))
     assert values(tmp_path / "home") == [1]
 
 

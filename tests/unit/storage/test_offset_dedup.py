@@ -17,7 +17,7 @@ from presage.model.catalog import Attribute, EventType
 from presage.model.types import DOUBLE, LONG, STRING, TIMESTAMP, MapOf
 from presage.storage import Gap, Log, SourceOffsets, attributes_with_offsets, offset_dedup, read_files
 from presage.storage.home_state import HomeState
-from presage.storage.journal import Record
+from presage.storage.journal import from_bytes
 
 ATTRIBUTES = (Attribute("x", LONG), Attribute("at", TIMESTAMP))
 TICK = EventType("Tick", "stream", ATTRIBUTES, event_time="at")
@@ -317,7 +317,7 @@ def test_files_of_held_rows_go_when_none_is_held(log: Log) -> None:
 
 
 def test_records_and_heads_from_before_there_were_offsets_are_read() -> None:
-    assert Record.from_bytes(json.dumps({"n": 1, "kind": "append", "at": 0, "stream": "A"}).encode()).sources == {}
+    assert from_bytes(json.dumps({"n": 1, "kind": "append", "at": 0, "stream": "A"}).encode())[0].sources == {}
     stream = {"generation": 1, "accepted": 3, "late": 0, "rejected": 0, "ignored": {}, "once": {}, "last_seq": 3}
     head = {"n": 2, "position": 3, "catalog_version": 1, "streams": {"A": stream}}
     assert HomeState.from_json(head).streams["A"].sources == {}

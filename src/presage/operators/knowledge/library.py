@@ -154,6 +154,10 @@ class Library:
         try:
             content = self.store.read(path)
         except OSError as failure:
+            from presage.storage.store import StoreError
+
+            if isinstance(failure, StoreError):
+                raise  # the store does not answer
             why = str(failure)
         else:
             if hashlib.sha256(content).hexdigest() == digest:
