@@ -95,10 +95,6 @@ class FaultyStore(Store):
     def size(self, path: PurePath) -> int:
         return len(self.read(path))
 
-    def modified(self, path: PurePath) -> float:
-        self.read(path)
-        return 0.0
-
     def delete(self, path: PurePath) -> None:
         self._change(lambda files: files.pop(path, None) and None)
 

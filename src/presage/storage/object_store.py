@@ -153,14 +153,8 @@ class ObjectStore(Store):
                 yield from (folder / each["path"].removeprefix(f"{prefix}/") for each in batch)
 
     def size(self, path: PurePath) -> int:
-        return int(self._head(path)["size"])
-
-    def modified(self, path: PurePath) -> float:
-        return float(self._head(path)["last_modified"].timestamp())
-
-    def _head(self, path: PurePath) -> Mapping[str, Any]:
         with _failures(path):
-            return cast(Mapping[str, Any], obstore.head(self.client, self._key(path)))
+            return int(obstore.head(self.client, self._key(path))["size"])
 
     def delete(self, path: PurePath) -> None:
         self._recent.drop(path)

@@ -74,7 +74,7 @@ def test_names_are_those_of_files_and_folders(place: Place) -> None:
 
 def test_what_is_missing_is_named_and_deleted_without_effect(place: Place) -> None:
     store, home = place
-    for act in (store.read, store.size, store.modified):
+    for act in (store.read, store.size):
         with pytest.raises(FileNotFoundError):
             act(home / "none")
     store.delete(home / "none")
