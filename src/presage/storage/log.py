@@ -284,6 +284,11 @@ class Log:
         return StreamProgress(state.accepted + state.late + state.rejected, state.last_time, state.watermark)
 
     @property
+    def catalog_version(self) -> int:
+        """The version of the last declaration."""
+        return self._committer.state.catalog_version
+
+    @property
     def records(self) -> int:
         """The number of records committed so far."""
         return self._committer.state.n
