@@ -31,7 +31,16 @@ from presage.operations.metrics import Metrics
 from presage.select.warnings import tell_warnings, warnings_in, warnings_of
 from presage.sinks import Sinks
 from presage.sources import SourceStatus
-from presage.storage import Gap, LoadReport, MaintenanceReport, SourceOffsets, attributes_with_offsets, max_ahead
+from presage.storage import (
+    Gap,
+    Leader,
+    LoadReport,
+    MaintenanceReport,
+    SourceOffsets,
+    Standby,
+    attributes_with_offsets,
+    max_ahead,
+)
 from presage.storage.files import read_files
 from presage.storage.text_csv import read_nulls
 
@@ -48,7 +57,8 @@ class Engine:
     `spark`: your own session (its settings are not changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog, or its address in a bucket; without it a temporary one is used
     and removed at the end. `storage_options`: of the bucket; secrets as `env:NAME`.
-    `standby`: if another process has the home, wait until it ends, and take over.
+    `standby`: if another process has the home, wait until it ends, and take over; a `Standby` tells who leads, and
+    ends the waiting. `address`: where clients reach this process, for those who ask a standby.
     `roots`: the only folders that statements and loads may read files from; by default all that the user of this
     process may read. Set it where others write statements.
     `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
@@ -67,7 +77,8 @@ class Engine:
         home: str | os.PathLike[str] | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
-        standby: bool = False,
+        standby: bool | Standby = False,
+        address: str = "",
         roots: Sequence[str | os.PathLike[str]] | Roots | None = None,
         allow_env: Sequence[str] = (),
         allow_hosts: Sequence[str] | None = None,
@@ -89,7 +100,8 @@ class Engine:
             roots=roots,
             permissions=Permissions(allow_env, allow_hosts),
             storage_options=storage_options,
-            standby=standby,
+            standby=Standby() if standby is True else standby or None,
+            address=address,
             optimize=optimize,
             placement=placement,
             rows_in_memory=rows_in_memory,
@@ -126,6 +138,11 @@ class Engine:
         """The home's folder, or its address in an object store."""
         home = self._log.home
         return home.folder if home.store.is_local else home.address
+
+    @property
+    def leader(self) -> Leader | None:
+        """The process that has the home: this one, unless another has taken over (HOME_OVERTAKEN)."""
+        return self._parts.leader
 
     @property
     def catalog(self) -> Catalog:

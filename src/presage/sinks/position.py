@@ -2,8 +2,8 @@
 
 Two files are written for each batch: first `end` announces which rows are about to be delivered, then `row` says that
 they were. No other writer of the home waits for them. A number is written once, as in the journal: a process that opens
-the home takes the next number, and that file stays. So the next announcement of a process that was overtaken is refused,
-and it begins no further delivery, however long it was paused.
+the home takes the next number, and that file stays. So the next announcement of a process that was overtaken is
+refused, and it begins no further delivery, however long it was paused.
 """
 
 from __future__ import annotations

@@ -214,7 +214,11 @@ class Sinks(Mapping[str, SinkStatus]):
             return WebhookTarget(sink, self._permissions)
         if sink.kind == "kafka":
             return KafkaTarget(sink, self._kafka, self._permissions, self._workspace.resolve_folder)
-        return CallbackTarget(sink.name, sink.statement, lambda: self._functions.get(sink.name))
+        return CallbackTarget(sink.name, sink.statement, lambda: self._function(sink.name))
+
+    def _function(self, name: str) -> Function | None:
+        """What is called; nothing in the middle of a batch, either, once another process has taken over."""
+        return None if self._log.home.lease.lost else self._functions.get(name)
 
     def _folder(self, path: str) -> Path:
         """The real path of a folder for files: under the roots, and not in the home."""

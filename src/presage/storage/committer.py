@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -39,11 +40,17 @@ CLOSED = "; nothing is lost and the home is closed: the next opening finishes th
 
 
 class Committer:
-    def __init__(self, home: Home, tables: Tables, points: Failpoints | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        tables: Tables,
+        points: Failpoints | None = None,
+        known: Mapping[int, Record] = MappingProxyType({}),
+    ) -> None:
         self._home = home
         self._tables = tables
         self.points = points or Failpoints()
-        self._journal = Journal(home.journal, home.store, self.points)
+        self._journal = Journal(home.journal, home.store, self.points, known)
         self.leases = Leases()
         self.catalog = CatalogLog(home.catalog, home.store)
         self.state = HomeState()
@@ -80,7 +87,7 @@ class Committer:
         A folder that was released needs none: its lock admits one process. Until the record is there, files that no
         record names may belong to the next record of the other process.
         """
-        self._home.await_free(self.state.holder)
+        self._home.await_free(self.state.holder, max(self.state.takeovers, default=0))
         if self._home.was_abandoned:
             holder = self._home.lease.state.holder
             record = Record(self.state.n + 1, "takeover", wall_clock(), nonce=uuid.uuid4().hex, takeover=holder)
@@ -106,8 +113,6 @@ class Committer:
         self.check_open()  # before the lock, which nobody would release in a forked child
         with self._order:
             self.check_open()
-            if self._home.lease.lost:
-                raise self._overtaken()
             if self._broken is not None:
                 raise self._broken
             before = self.state.n
@@ -159,6 +164,7 @@ class Committer:
         except Exception as failure:
             if isinstance(failure, PresageError):
                 self._broken = failure  # the home has another writer
+                self._home.lease.lose()
             elif self._journal.holds(record.n):
                 # Written, but perhaps not durable: only reopening can tell.
                 fix = "close the engine and open the home again"
@@ -284,10 +290,13 @@ class Committer:
         return error("HOME_OVERTAKEN", what="the lease", path=self._home.path)
 
     def check_open(self) -> None:
-        """Raise an error if the home is closed, or in a fork of the process that opened it."""
+        """Raise an error if the home is closed, in a fork of the process that opened it, or if another process has
+        taken over."""
         self._home.check_owner()
         if self._closed:
             raise error("ENGINE_CLOSED")
+        if self._home.lease.lost:
+            raise self._broken or self._overtaken()
 
     def close(self) -> None:
         """Compact the journal, so that the next opening is quick. Idempotent."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 from presage.errors import PresageError, error
@@ -129,7 +130,10 @@ class JournalContent:
 
 
 class Journal:
-    def __init__(self, folder: PurePath, store: Store, points: Failpoints) -> None:
+    def __init__(
+        self, folder: PurePath, store: Store, points: Failpoints, known: Mapping[int, Record] = MappingProxyType({})
+    ) -> None:
+        self._known = known  # records that were read before, see `read_journal`
         self._folder = folder
         self._store = store
         self._points = points
@@ -138,7 +142,8 @@ class Journal:
 
     def read(self) -> JournalContent:
         names = Names.of(self._store, self._folder)
-        content = read_journal(self._store, self._folder, names)
+        content = read_journal(self._store, self._folder, names, self._known)
+        self._known = {}
         takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
         self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
         self._heads = [name for _, name in names.heads]
@@ -216,14 +221,24 @@ class Names:
         return [name for n in sorted(self.records) if n <= base for name in self.records[n]]
 
 
-def read_journal(store: Store, folder: PurePath, names: Names | None = None) -> JournalContent:
-    """Head and records; a gap is an error. FileNotFoundError if a head was replaced meanwhile."""
+def read_journal(
+    store: Store, folder: PurePath, names: Names | None = None, known: Mapping[int, Record] = MappingProxyType({})
+) -> JournalContent:
+    """Head and records; a gap is an error. FileNotFoundError if a head was replaced meanwhile. `known`: records by
+    number, as they were read before: if the last one is the same, so are those before it."""
     names = names or Names.of(store, folder)
     head = _read_head(store, folder, names.heads[-1][1]) if names.heads else None
     content = JournalContent(head, [])
     numbers = [n for n in sorted(names.records) if n > content.base]
-    # Of the two names of a record of an earlier version, the last one counts.
-    content.records = [read_record(store, folder / max(names.records[n], key=_is_done)) for n in numbers]
+
+    def read(n: int) -> Record:
+        # Of the two names of a record of an earlier version, the last one counts.
+        return read_record(store, folder / max(names.records[n], key=_is_done))
+
+    last = max(known, default=0)
+    if last not in names.records or read(last) != known[last]:
+        known = {}
+    content.records = [known[n] if n in known else read(n) for n in numbers]
     _check_unbroken(store, folder, content)
     return content
 

@@ -100,7 +100,7 @@ class Store(ABC):
 
 
 def create_own(store: Store, path: PurePath, data: bytes) -> None:
-    """`create`, of data that no other process can write: if it is there though the writing failed, the reply was lost."""
+    """`create`, of data that no other process can write: if it is there after a failure, only the reply was lost."""
     try:
         store.create(path, data)
     except OSError:
