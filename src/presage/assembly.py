@@ -221,9 +221,7 @@ class Assembly:
             if parts is not None:
                 parts._overtaken()
 
-        self.log.home.lease.followers.append(lost)
-        if self.log.home.lease.lost:
-            self._overtaken()
+        self.log.home.lease.follow(lost)
 
     def _overtaken(self) -> None:
         """Another process has taken over: stop what runs. The home is left at `close`."""

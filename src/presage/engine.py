@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -144,6 +144,11 @@ class Engine:
         """The process that has the home: this one, unless another has taken over (HOME_OVERTAKEN)."""
         return self._parts.leader
 
+    def when_overtaken(self, function: Callable[[], None]) -> None:
+        """Call a function once if another process takes over the home; it must not block. This engine stops then: every
+        call but `close` raises HOME_OVERTAKEN."""
+        self._log.home.lease.follow(function)
+
     @property
     def catalog(self) -> Catalog:
         return self._workspace.catalog
@@ -277,6 +282,7 @@ class Engine:
 
     def gaps(self, stream: str) -> list[Gap]:
         """Offsets that a source has not delivered, for which later events of it wait."""
+        self._parts.check_open()
         return self._log.gaps(self._workspace.loadable(stream).name)
 
     def skip_gap(self, stream: str, source: str, up_to: int, partition: str = "") -> LoadReport:

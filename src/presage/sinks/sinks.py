@@ -118,6 +118,7 @@ class Sinks(Mapping[str, SinkStatus]):
 
     def flush(self, name: str | None = None, timeout: float | None = None) -> None:
         """Wait until the current rows are delivered, without waiting for full batches."""
+        self._log.check_open()
         if self._closed:
             raise error("ENGINE_CLOSED")
         if name is not None and name not in self._running:

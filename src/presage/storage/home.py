@@ -204,7 +204,7 @@ class Home(HomeLayout):
             is_old = lease is not None and 0 < lease.generation <= takeover and lease.holder != holder
             if not is_old:
                 return
-            self.was_abandoned, holder = True, ""
+            self.was_abandoned = True
         if not await_end(self.store, self.path, holder, self._watch):
             raise self.in_use()
 

@@ -53,7 +53,7 @@ class HomeLease:
         owner = f"process {os.getpid()} on {socket.gethostname()} since {since}"
         self.state = LeaseState(uuid.uuid4().hex, owner, locked=locked, machine=this_machine())
         self.lost = False  # whether another process has taken over
-        self.followers: list[Callable[[], None]] = []  # called once when it is lost; they must not block
+        self._followers: list[Callable[[], None]] = []
         self._store = store
         self._path = home / FILE
         self._begun = False
@@ -84,9 +84,17 @@ class HomeLease:
     def lose(self) -> None:
         """Another process has taken over."""
         with self._lock:
-            followers, self.followers, self.lost = self.followers, [], True
+            followers, self._followers, self.lost = self._followers, [], True
         for follower in followers:
             follower()
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Call the follower once when the lease is lost, or at once if it is; it must not block."""
+        with self._lock:
+            if not self.lost:
+                self._followers.append(follower)
+                return
+        follower()
 
     def tell(self, address: str) -> None:
         """Where clients reach this process; others read it soon."""
