@@ -11,17 +11,20 @@ if TYPE_CHECKING:
     from presage.execution.result import Result
     from presage.frames import match_recognize
     from presage.live.deployment import Deployment
-    from presage.storage import LoadReport, SourceOffsets
+    from presage.storage import Leader, LoadReport, SourceOffsets, Standby, leader
 
 __version__ = "0.1.0"
 __all__ = [
     "Deployment",
     "Engine",
+    "Leader",
     "LoadReport",
     "PresageError",
     "Result",
     "SourceOffsets",
+    "Standby",
     "__version__",
+    "leader",
     "match_recognize",
 ]
 
@@ -29,10 +32,13 @@ __all__ = [
 _HOMES = {
     "Deployment": "presage.live.deployment",
     "Engine": "presage.engine",
+    "Leader": "presage.storage",
     "LoadReport": "presage.storage",
     "PresageError": "presage.errors",
     "Result": "presage.execution.result",
     "SourceOffsets": "presage.storage",
+    "Standby": "presage.storage",
+    "leader": "presage.storage",
     "match_recognize": "presage.frames",
     # For `%load_ext presage` in a notebook.
     "load_ipython_extension": "presage.notebooks",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from presage.live.result_feed import ResultFeed
 from presage.live.row_retention import RowRetention
 from presage.live.statement_compiler import StatementCompiler
 from presage.live.trigger import Trigger
+from presage.live.warm_copy import WarmCopy
+from presage.logging import ERROR, tell
 from presage.model.catalog import EventType
 from presage.model.paths import Roots
 from presage.model.permissions import Permissions
@@ -40,7 +43,10 @@ from presage.operators.knowledge.library import Library
 from presage.plan.nodes import Field
 from presage.sinks import Sinks
 from presage.sources import CHECKPOINTS, Sources
-from presage.storage import Log
+from presage.storage import Leader, Log, Standby
+from presage.storage.home import HomeLayout, open_place
+from presage.storage.home_lease import read_lease
+from presage.storage.standby import leader_of
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -57,7 +63,8 @@ class Options:
     roots: Sequence[str | os.PathLike[str]] | Roots | None
     permissions: Permissions
     storage_options: Mapping[str, str] | None
-    standby: bool
+    standby: Standby | None
+    address: str
     optimize: bool
     placement: str
     rows_in_memory: int
@@ -82,13 +89,24 @@ class Assembly:
         # Before the home is opened.
         check_placement(options.placement)
         check_chunk(options.rows_per_chunk)
-        self.log = Log.open(home, options=options.storage_options, standby=options.standby)
-        base, store, folder = Path.cwd(), self.log.home.store, self.log.home.path
-        roots = Roots.of(options.roots, [base, *([folder] if store.is_local else [])])
-        library = Library(store, folder / "knowledge")
-        self.workspace = Workspace(
-            roots, base, library=library, optimizing=options.optimize, permissions=options.permissions
-        )
+        # On the driver shards would only cost.
+        shards = options.parallelism if options.rows_per_batch > options.rows_on_driver else 1
+        waiting = options.standby if home is not None else None
+        if home is None or waiting is None:
+            self.log = Log.open(home, options=options.storage_options)
+            compiler, warm = self._new_compiler(self.log.home, options, shards), None
+        else:
+            layout = HomeLayout(*open_place(home, options.storage_options))
+            compiler = self._new_compiler(layout, options, shards)
+            warm = WarmCopy(layout, waiting, compiler, session.start)
+            waiting.begun = warm.start
+            try:
+                self.log = Log.open(home, options=options.storage_options, standby=waiting)
+            finally:
+                warm.stop()
+        self.workspace, roots = compiler.workspace, Roots.of(compiler.workspace.roots)
+        self._stopping: threading.Thread | None = None  # after another process has taken over
+        self.log.home.lease.tell(options.address)
         self.tables = DeclaredTables(self.workspace)
         self.bounded = BoundedQueries(
             self.log,
@@ -101,24 +119,23 @@ class Assembly:
             options.rows_in_memory,
             options.rows_per_chunk,
         )
-        # On the driver shards would only cost.
-        shards = options.parallelism if options.rows_per_batch > options.rows_on_driver else 1
         try:
-            job = self._new_job(options)
+            job = self._new_job(options, warm)
             self.trigger = Trigger(self.log, job)
             feed = ResultFeed(job, self.log.archive)
             self.sinks = Sinks(self.log, self.workspace, feed, self.lock, self._write_kafka)
             self.deployments = DeploymentRegistry(
                 self.log,
                 job,
-                StatementCompiler(self.workspace, options.optimize, shards),
+                compiler,
                 self.tables.now,
                 self._result,
                 drive=self.trigger.ensure_running if options.driven else None,
                 trouble=self.trigger.trouble,
                 subscribe=self.sinks.subscribe,
             )
-            restore_catalog(self.log, self.workspace, self.deployments, self.tables.relations)
+            replay = None if warm is None else warm.replay
+            restore_catalog(self.log, self.workspace, self.deployments, self.tables.relations, replay)
         except BaseException:
             self.log.close()
             raise
@@ -150,8 +167,18 @@ class Assembly:
         )
         collect = MetricsCollector(self.log, self.deployments, self.sources, self.sinks, self.trigger.trouble)
         self.report = EngineReport(self.log, collect, len(self.deployments), options.metrics_file)
+        self._follow_lease()
 
-    def _new_job(self, options: Options) -> Job:
+    def _new_compiler(self, home: HomeLayout, options: Options, shards: int) -> StatementCompiler:
+        base, store = Path.cwd(), home.store
+        roots = Roots.of(options.roots, [base, *([home.path] if store.is_local else [])])
+        library = Library(store, home.path / "knowledge")
+        workspace = Workspace(
+            roots, base, library=library, optimizing=options.optimize, permissions=options.permissions
+        )
+        return StatementCompiler(workspace, options.optimize, shards)
+
+    def _new_job(self, options: Options, warm: WarmCopy | None) -> Job:
         return Job(
             self.log,
             self.tables.now,
@@ -165,6 +192,7 @@ class Assembly:
             refreshed=self._knowledge_refreshed,
             seconds_per_batch=options.seconds_per_batch,
             state_bytes=options.state_bytes,
+            states={} if warm is None else warm.states,
         )
 
     # -- life ----------------------------------------------------------------------------------------
@@ -180,6 +208,38 @@ class Assembly:
         self.log.home.check_owner()
         if self._closed:
             raise error("ENGINE_CLOSED")
+        self.log.check_open()
+
+    @property
+    def leader(self) -> Leader | None:
+        """Who has the home: this process, or the one that has taken over."""
+        home = self.log.home
+        return leader_of(read_lease(home.store, home.path) if home.lease.lost else home.lease.state)
+
+    def _follow_lease(self) -> None:
+        weak = weakref.ref(self)  # the lease's thread does not keep an engine alive that nobody closed
+
+        def lost() -> None:
+            parts = weak()
+            if parts is not None:
+                parts._overtaken()
+
+        self.log.home.lease.follow(lost)
+
+    def _overtaken(self) -> None:
+        """Another process has taken over: stop what runs. The home is left at `close`."""
+        if not self._closed:
+            tell(ERROR, "OVERTAKEN", "another process has taken over the home '{home}'", home=self.log.home.address)
+            # The caller may be one of the threads that are to end.
+            self._stopping = threading.Thread(target=self._stop_parts, name="presage-overtaken", daemon=True)
+            self._stopping.start()
+
+    def _stop_parts(self, *more: Callable[[], None]) -> None:
+        """Stop all parts, even if one fails, in the reverse of this order, after `more`."""
+        steps = (*more, self.deployments.close, self.sinks.close, self.trigger.stop)
+        with ExitStack() as closing:
+            for step in (*steps, self.report.stop, self.sources.close, self.maintenance.stop):
+                closing.callback(step)
 
     def close(self) -> None:
         """Stop all parts and release the home, even if one fails; the failure is raised. No effect in a fork."""
@@ -189,12 +249,11 @@ class Assembly:
             if self._closed:
                 return
             self._closed = True
+        if self._stopping is not None:
+            self._stopping.join()
         self.deployments.job.leave()
-        # Without the lock: a running batch may need the session. The last step is called first.
-        steps = (self._close_home, self.deployments.close, self.sinks.close, self.trigger.stop)
-        with ExitStack() as closing:
-            for step in (*steps, self.report.stop, self.sources.close, self.maintenance.stop):
-                closing.callback(step)
+        # Without the lock: a running batch may need the session.
+        self._stop_parts(self._close_home)
 
     def _close_home(self) -> None:
         with self.lock:

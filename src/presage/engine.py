@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +31,16 @@ from presage.operations.metrics import Metrics
 from presage.select.warnings import tell_warnings, warnings_in, warnings_of
 from presage.sinks import Sinks
 from presage.sources import SourceStatus
-from presage.storage import Gap, LoadReport, MaintenanceReport, SourceOffsets, attributes_with_offsets, max_ahead
+from presage.storage import (
+    Gap,
+    Leader,
+    LoadReport,
+    MaintenanceReport,
+    SourceOffsets,
+    Standby,
+    attributes_with_offsets,
+    max_ahead,
+)
 from presage.storage.files import read_files
 from presage.storage.text_csv import read_nulls
 
@@ -48,7 +57,8 @@ class Engine:
     `spark`: your own session (its settings are not changed), else a local one is started when it is needed.
     `home`: the folder of the archive and the catalog, or its address in a bucket; without it a temporary one is used
     and removed at the end. `storage_options`: of the bucket; secrets as `env:NAME`.
-    `standby`: if another process has the home, wait until it ends, and take over.
+    `standby`: if another process has the home, wait until it ends, and take over; a `Standby` tells who leads, and
+    ends the waiting. `address`: where clients reach this process, for those who ask a standby.
     `roots`: the only folders that statements and loads may read files from; by default all that the user of this
     process may read. Set it where others write statements.
     `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
@@ -68,7 +78,8 @@ class Engine:
         home: str | os.PathLike[str] | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
-        standby: bool = False,
+        standby: bool | Standby = False,
+        address: str = "",
         roots: Sequence[str | os.PathLike[str]] | Roots | None = None,
         allow_env: Sequence[str] = (),
         allow_hosts: Sequence[str] | None = None,
@@ -91,7 +102,8 @@ class Engine:
             roots=roots,
             permissions=Permissions(allow_env, allow_hosts, allow_formats),
             storage_options=storage_options,
-            standby=standby,
+            standby=Standby() if standby is True else standby or None,
+            address=address,
             optimize=optimize,
             placement=placement,
             rows_in_memory=rows_in_memory,
@@ -128,6 +140,16 @@ class Engine:
         """The home's folder, or its address in an object store."""
         home = self._log.home
         return home.folder if home.store.is_local else home.address
+
+    @property
+    def leader(self) -> Leader | None:
+        """The process that has the home: this one, unless another has taken over (HOME_OVERTAKEN)."""
+        return self._parts.leader
+
+    def when_overtaken(self, function: Callable[[], None]) -> None:
+        """Call a function once if another process takes over the home; it must not block. This engine stops then: every
+        call but `close` raises HOME_OVERTAKEN."""
+        self._log.home.lease.follow(function)
 
     @property
     def catalog(self) -> Catalog:
@@ -276,6 +298,7 @@ class Engine:
 
     def gaps(self, stream: str) -> list[Gap]:
         """Offsets that a source has not delivered, for which later events of it wait."""
+        self._parts.check_open()
         return self._log.gaps(self._workspace.loadable(stream).name)
 
     def skip_gap(self, stream: str, source: str, up_to: int, partition: str = "") -> LoadReport:

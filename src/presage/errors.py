@@ -205,6 +205,7 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         ),
         "NOT_ALLOWED": Text("the console does not answer {what}", "{fix}"),
         "STARTING": Text("the console is starting: {doing}", "retry in a moment"),
+        "STANDING_BY": Text("this process stands by: {leader} has the home", "ask that process, or retry later"),
         "HOME_LOCKED": Text("the home '{path}' is in use by {owner}", "close the other engine, or choose another home"),
         "ENGINE_FORKED": Text(
             "the home '{path}' was opened by process {owner}; process {pid} is a fork of it and may not use the engine",
@@ -212,7 +213,7 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         ),
         "HOME_OVERTAKEN": Text(
             "another process has written {what} of the home '{path}' since it was opened here",
-            "close this engine and end the other one, then open the home again; the call had no effect",
+            "close this engine; open it with standby=True to wait until the other one ends; the call had no effect",
         ),
         "NOT_LOCAL": Text(
             "'{path}' is a URL; {what} must be a path on this machine's file system",

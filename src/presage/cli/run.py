@@ -50,7 +50,10 @@ def run(
     with reported(as_json=format is Format.json, debug=debug):
         text = read_checked(file, files, home, debug)
         # Imported here: `presage check` and `--help` stay fast.
-        from presage.cli.script_results import execute_all
+        from presage.cli.script_results import execute_all, waiting
 
-        allowed = {**permissions(allow_env, allow_host, allow_format), "standby": standby}
+        allowed = {
+            **permissions(allow_env, allow_host, allow_format),
+            "standby": waiting() if standby else False,
+        }
         execute_all(text, name_of(file), files, format, rows, home, debug, allowed, seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +22,22 @@ from presage.lang import syntax as s
 from presage.lang.command_syntax import CreateStatement
 from presage.logging import log_as_environment_says
 from presage.select.warnings import warnings_in
+from presage.storage import Leader, Standby
 
 Allowed = Mapping[str, Any]  # what statements may use: `allow_env` and `allow_hosts` of an engine
 # Spark writes the stack of a failed task to stderr; the command line says in one line what it was.
 QUIET = {"spark.log.level": "OFF"}
 NOTHING: Allowed = {}
+
+
+def waiting() -> Standby:
+    """A standby that says on stderr who has the home."""
+
+    def tell(leader: Leader) -> None:
+        sys.stderr.write(f"standing by: {leader} has the home\n")
+        sys.stderr.flush()
+
+    return Standby(tell)
 
 
 @contextmanager

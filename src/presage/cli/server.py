@@ -58,9 +58,11 @@ def serve_home(
     def end() -> None:
         server.should_exit = True
 
-    opening = Opening(gate, home, texts, end, read, allowed)
     hidden = "" if token is not None else f"?token={secret}"
-    sys.stdout.write(f"Presage is at http://{shown}:{listening.getsockname()[1]}/{hidden}\n")
+    port = listening.getsockname()[1]
+    address, told = (f"http://{name}:{port}/" for name in (shown, names[0] if names else shown))
+    opening = Opening(gate, home, texts, end, read, {**(allowed or {}), "address": told})
+    sys.stdout.write(f"Presage is at {address}{hidden}\n")
     sys.stdout.write(f"  {'nothing is kept' if home is None else f'home {home}'}; Ctrl-C ends it\n")
     sys.stdout.flush()
     # The JVM starts while Python is still loading.

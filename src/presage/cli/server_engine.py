@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from presage.console.gate import Gate
 from presage.console.plans import Plan
+from presage.errors import error
 
 if TYPE_CHECKING:
     from presage.engine import Engine
+    from presage.storage import Leader, Standby
 
 Text = tuple[str, str]  # name, and what is in it
 
@@ -35,6 +38,7 @@ class Opening:
         self._allowed = allowed or {}
         self._gate, self._home, self._texts, self._ended, self._plans = gate, home, texts, ended, plans
         self._leaving = threading.Event()
+        self._standby: Standby | None = None
         self.engine: Engine | None = None
         self.failure: BaseException | None = None
         self._thread = threading.Thread(target=self._open, name="presage-opening", daemon=True)
@@ -44,6 +48,8 @@ class Opening:
 
     def close(self) -> None:
         self._leaving.set()
+        if self._standby is not None:
+            self._standby.cancel()
         self._thread.join()
         if self.engine is not None:
             self.engine.close()
@@ -53,19 +59,38 @@ class Opening:
             # Here: the server answers before these libraries are loaded.
             from presage.console.app import open_gate
             from presage.engine import Engine
+            from presage.storage import Standby
 
             self._gate.doing = "the home is opened"
             # Statements come over HTTP: restrict file access to the working folder and the home.
             roots = [Path.cwd(), *([self._home] if self._home else [])]
-            self.engine = Engine(home=self._home, roots=roots, **self._allowed)
+            allowed = dict(self._allowed)
+            if allowed.pop("standby", False):
+                self._standby = allowed["standby"] = Standby(self._wait)
+                if self._leaving.is_set():
+                    return
+            self.engine = Engine(home=self._home, roots=roots, **allowed)
+            self._gate.leader = None
+            self.engine.when_overtaken(self._stop)
             for name, text in self._texts:
                 self._carry_out(self.engine, text, name)
             if not self._leaving.is_set():
                 open_gate(self._gate, self.engine, self._plans)
                 self._gate.doing = None
         except BaseException as failure:
-            self.failure = failure
+            if not (self._leaving.is_set() and getattr(failure, "code", "") == "ENGINE_CLOSED"):
+                self.failure = failure
             self._ended()
+
+    def _wait(self, leader: Leader) -> None:
+        self._gate.leader = leader
+        sys.stdout.write(f"standing by: {leader} has the home\n")
+        sys.stdout.flush()
+
+    def _stop(self) -> None:
+        """Another process has taken over: answers from here would be old."""
+        self.failure = error("HOME_OVERTAKEN", what="the lease", path=self._home)
+        self._ended()
 
     def _carry_out(self, engine: Engine, text: str, name: str) -> None:
         from presage.cli.script import check_script

@@ -14,7 +14,14 @@ from presage.logging import ERROR, tell
 
 # By whose fault it is. An unknown name is a mistake of the client, like any other in a text.
 STATUS = {"syntax": 422, "binding": 422, "type": 422, "unsupported": 422, "data": 422, "resource": 409, "internal": 500}
-STATUS_OF_CODE = {"ENGINE_CLOSED": 503, "LIVE_STOPPED": 503, "TIMEOUT": 504, "LIMIT": 413, "UNKNOWN_OBJECT": 404}
+STATUS_OF_CODE = {
+    "ENGINE_CLOSED": 503,
+    "LIVE_STOPPED": 503,
+    "HOME_OVERTAKEN": 503,
+    "TIMEOUT": 504,
+    "LIMIT": 413,
+    "UNKNOWN_OBJECT": 404,
+}
 
 
 def answer(problem: PresageError) -> JSONResponse:

@@ -6,7 +6,8 @@ that, and not a connection that is refused. So nothing here imports the engine.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,13 +21,18 @@ from presage.console.answers import all_as_json
 from presage.console.pages import PAGES, STATIC, page
 from presage.errors import error
 
+if TYPE_CHECKING:
+    from presage.storage import Leader
+
 
 class Gate:
-    """`doing`: the step of the start, as text, or None. `app`: the API, once there is an engine."""
+    """`doing`: the step of the start, as text, or None. `app`: the API, once there is an engine. `leader`: the process
+    that has the home, while the engine waits for it."""
 
     def __init__(self, doing: str = "the engine is loading") -> None:
         self.app: ASGIApp | None = None
         self.doing: str | None = doing
+        self.leader: Leader | None = None
         self.about: dict[str, Any] = {}
         self._static = Starlette(
             routes=[Mount("/static", StaticFiles(directory=STATIC))], exception_handlers={HTTPException: _no_such_file}
@@ -34,9 +40,11 @@ class Gate:
 
     def open(self, app: ASGIApp, **about: Any) -> None:
         """From now on `app` answers; `about` is told with the status."""
-        self.about, self.app = about, app
+        self.about, self.app, self.leader = about, app, None
 
     def status(self) -> dict[str, Any]:
+        if self.leader is not None:
+            return {"state": "standby", "doing": f"{self.leader} has the home", "leader": asdict(self.leader)}
         return {"state": "starting" if self.app is None else "ready", "doing": self.doing, **self.about}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +60,8 @@ class Gate:
         elif path == "/api/status":
             await JSONResponse(self.status())(scope, receive, send)
         else:
-            problem = error("STARTING", doing=self.doing or "")
+            starting = error("STARTING", doing=self.doing or "")
+            problem = starting if self.leader is None else error("STANDING_BY", leader=self.leader)
             await JSONResponse({"errors": all_as_json(problem)}, 503, {"Retry-After": "1"})(scope, receive, send)
 
 

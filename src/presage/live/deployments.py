@@ -10,12 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from presage.declarations.contexts import read_context
 from presage.declarations.derived_streams import reads
-from presage.errors import PresageError, QueryWarning, did_you_mean, error, located
-from presage.functions.constant_arguments import patterns_of_older_homes
+from presage.errors import PresageError, QueryWarning, did_you_mean, error
 from presage.lang import syntax as s
 from presage.lang.printer import print_statement
+from presage.live.catalog_replay import KIND, CatalogReplay
 from presage.live.deployment import Deployment, Subscriber
 from presage.live.derived import derived_table, is_derived_table
 from presage.live.job import Job
@@ -28,14 +27,12 @@ from presage.model.catalog import Catalog, Moment
 from presage.model.text import Source, Span
 from presage.plan.nodes import Field, Node
 from presage.select.warnings import tell_warnings, warnings_of
-from presage.storage import Archive, CatalogEntry, InUse, Log
-from presage.storage.catalog_codec import latest_knowledge, restore_declaration
+from presage.storage import Archive, InUse, Log
 from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace
 
 RETRY_SECONDS = 2.0
 MOST_CHARACTERS = 200
-KIND = "statement"  # of entries in the catalog's log
 
 
 class DeploymentRegistry(Mapping[str, Deployment]):
@@ -67,7 +64,6 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         self.warnings: dict[str, tuple[QueryWarning, ...]] = {}  # of statements deployed since the home was opened
         self.inspector = StatementInspector(log, job, compiler, relations, self.warnings)
         self._closed = False
-        self._refused: dict[str, str] = {}  # statements of an older version, and why they are rejected now
 
     def close(self) -> None:
         """End the subscriptions, and calls of `drain`."""
@@ -231,31 +227,18 @@ class DeploymentRegistry(Mapping[str, Deployment]):
         self.job.resume(number)
         self._run_batches()
 
-    def replay(self, entry: CatalogEntry) -> None:
-        """Apply an entry of the catalog's log; the statement is bound against the catalog as it was then."""
-        number = entry.extra["number"]
-        statement = self._workspace.parse(entry.text, entry.name).statements[0]
-        assert isinstance(statement, s.Query)
-        if entry.action == "drop":
-            self._end_producer(self.job.statements[number], _moment(entry.extra["until"]))
-            return
-        since = Moment.from_json(entry.extra["since"])
-        replaced = entry.extra.get("replaces")
-        if replaced is not None:
-            self._end_producer(self.job.statements[replaced["number"]], _moment(replaced["until"]))
-        if statement.insert_into is not None:
-            self._workspace.catalog = self._workspace.declare_producer(statement, since, int(number))
-        if number in self.job.statements:
-            with patterns_of_older_homes() as refused:
-                self.job.restore(number, self._compiler.compile(statement, since, entry.extra["shards"]))
-            if refused:
-                self._refused[number] = refused[0].render()
+    @property
+    def compiler(self) -> StatementCompiler:
+        return self._compiler
 
-    def fail_refused(self) -> None:
-        """After the replay: statements that are rejected now fail where they are, the others continue."""
-        running = [n for n in self._refused if self.job.statements[n].status == RUNNING]
+    def restore(self, replay: CatalogReplay) -> None:
+        """Set the programs of the statements. Those that are rejected now fail where they are, the others continue."""
+        statements = self.job.statements
+        for number in [number for number in replay.programs if number in statements]:
+            self.job.restore(number, replay.programs[number])
+        running = {n: why for n, why in replay.refused.items() if n in statements and statements[n].status == RUNNING}
         if running:
-            self.job.fail({number: self._refused[number] for number in running})
+            self.job.fail(running)
 
     # -- changes of the catalog ----------------------------------------------------------------------
 
@@ -323,13 +306,14 @@ class DeploymentRegistry(Mapping[str, Deployment]):
 
     def drain(self, number: str, timeout: float | None) -> None:
         """Wait until a statement has read all that has arrived."""
-        self._log.home.check_owner()
+        self._log.check_open()
         arrivals = self._log.point.arrivals
         until = None if timeout is None else time.monotonic() + timeout
         if not self.job.caught_up(number, arrivals):
             self._run_batches()
         while not self.job.caught_up(number, arrivals):
             again = False
+            self._log.check_open()
             if self._closed:
                 raise error("ENGINE_CLOSED")
             if self._drive is None:
@@ -367,30 +351,19 @@ class DeploymentRegistry(Mapping[str, Deployment]):
 
 
 def restore_catalog(
-    log: Log, workspace: Workspace, deployments: DeploymentRegistry, relations: dict[str, pa.Table]
+    log: Log,
+    workspace: Workspace,
+    deployments: DeploymentRegistry,
+    relations: dict[str, pa.Table],
+    replay: CatalogReplay | None = None,
 ) -> None:
-    """Replay the catalog's log of a home: its declarations and statements; fills `relations`."""
-    entries = list(log.catalog_entries())
-    home, latest = log.home, latest_knowledge(entries)
-    # Declarations of older versions are accepted, even if new ones like them are rejected.
-    with patterns_of_older_homes():
-        for entry in entries:
-            if entry.kind == KIND:
-                deployments.replay(entry)
-                continue
-            script = workspace.parse(entry.text, f"catalog of {home.path}")
-            with located(script.source):
-                for statement in script.statements:
-                    workspace.catalog = workspace.declare(statement, again=True)
-            workspace.catalog, tables = restore_declaration(home, workspace.catalog, entry, latest, read_context)
-            relations |= tables
-    deployments.fail_refused()
-
-
-def _moment(content: Any) -> Moment:
-    moment = Moment.from_json(content)
-    assert moment is not None
-    return moment
+    """Replay the catalog's log of a home: its declarations and statements; fills `relations`. `replay`: of a standby,
+    of the same workspace."""
+    replay = replay or CatalogReplay(log.home, deployments.compiler)
+    assert replay.compiler.workspace is workspace
+    replay.advance(log.catalog_entries(), deployments.job.statements)
+    relations |= replay.relations
+    deployments.restore(replay)
 
 
 def _other_text(name: str | None, deployed: str, new: str, span: Span) -> PresageError:

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -107,10 +108,13 @@ def most_changes(snapshot: int) -> int:
     return max(MOST_CHANGES, min(MOST_OF_LARGE, snapshot // BYTES_PER_CHANGE))
 
 
-def read_chain(store: Store, folder: PurePath, chain: Chain) -> State:
-    """The state of a snapshot and the deltas after it."""
-    state = read_state(store, folder, chain[0])
-    for ref in chain[1:]:
+def read_chain(
+    store: Store, folder: PurePath, chain: Chain, known: Mapping[Chain, State] = MappingProxyType({})
+) -> State:
+    """The state of a snapshot and the deltas after it. `known`: states that were read before."""
+    begun = next((k for k in range(len(chain), 0, -1) if chain[:k] in known), 0)
+    state = known[chain[:begun]] if begun else read_state(store, folder, chain[0])
+    for ref in chain[max(begun, 1) :]:
         state = apply_change(state, read_state(store, folder, ref))
     return state
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 from presage.errors import error
@@ -47,8 +48,13 @@ class StateStore:
     """`statements` and `published` refer to the published states, which the caches equal."""
 
     def __init__(
-        self, home: Home, statements: Mapping[str, Statement], published: Callable[[], Mapping[str, Mapping[str, Any]]]
+        self,
+        home: Home,
+        statements: Mapping[str, Statement],
+        published: Callable[[], Mapping[str, Mapping[str, Any]]],
+        known: Mapping[Chain, State] = MappingProxyType({}),
     ) -> None:
+        self._known = known  # states that were read before the home was opened
         self._home = home
         self._statements = statements
         self._published = published  # shared states, by name and place
@@ -218,6 +224,7 @@ class StateStore:
         self._members = {name: numbers for name, numbers in self._members.items() if name in published}
         self._batches += 1
         if self._batches % BATCHES_PER_SWEEP == 0:
+            self._known = {}
             self.sweep(listing=not self._home.store.is_distant)
 
     def forget(self, number: str) -> None:
@@ -266,7 +273,7 @@ class StateStore:
             self._home.store.delete_all(paths)
 
     def _read(self, chain: Chain) -> State:
-        return read_chain(self._home.store, self._home.states, chain)
+        return read_chain(self._home.store, self._home.states, chain, self._known)
 
 
 def _is_sparse(size: int | None, used: int) -> bool:

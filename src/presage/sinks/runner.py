@@ -35,7 +35,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 LONGEST_ASKED = 300.0  # the longest pause that a server may ask for
 JOIN_SECONDS = 30.0
 MOST_SHOWN = 500  # characters of a failure
-FINAL = ("HOME_CORRUPT", "ENV_NOT_ALLOWED", "HOST_NOT_ALLOWED")
+FINAL = ("HOME_CORRUPT", "HOME_OVERTAKEN", "ENV_NOT_ALLOWED", "HOST_NOT_ALLOWED")
 ALL = 1 << 62  # more rows than any statement makes
 
 
@@ -58,6 +58,7 @@ class SinkRunner:
         self._reader = Reader(statements)
         self._target: Target | None = None
         self._position: SinkPosition | None = None
+        self._has_taken = False  # whether the position is that of this opening of the home
         self._is_sure = False  # whether it is known if the announced batch of an earlier run was delivered
         self._narrow = 0  # rows before this one are delivered one by one: one of them is refused
         self._since: float | None = None  # when rows began to wait
@@ -179,10 +180,12 @@ class SinkRunner:
 
     def _step(self) -> float:
         target = self._target = self._target or self._make()
+        if not self._has_taken:
+            self._position, self._has_taken = self._file.take(), True
         position = self.position()
         # If the target raises an error, ask again later: delivering on a guess could duplicate rows.
         end = None if self._is_sure else position.end
-        if end is not None and target.was_delivered(position.number, position.row, end):
+        if end is not None and target.was_delivered(position.number, position.row, end, position.by):
             position = self._store(self._after(position, end, position.record))
         self._is_sure = True
         statement = self._statements.statement(position.number)
@@ -199,18 +202,21 @@ class SinkRunner:
                 self._set_state(RUNNING)
                 return min(waits, LOOK_SECONDS)
             most = 1 if position.row < self._narrow else target.most
-            position = replace(position, end=min(position.row + most, statement.rows))
+            end = min(position.row + most, statement.rows)
+            position = replace(position, end=end, by=self._file.generation)
         self._deliver(target, position)
         return 0.0
 
     def _deliver(self, target: Target, position: SinkPosition) -> None:
-        """Prepare, announce and deliver one batch, and store the new position."""
+        """Prepare, announce and deliver one batch, and store the new position. One that was announced before is neither
+        prepared nor announced again: a process that was paused may still be delivering it."""
         assert position.end is not None
         batch, record = self._reader.read(self.sink.statement, position, position.end)
-        target.prepare(batch)
-        self._reach(failpoints.SINK_PREPARED)
-        self._store(position)
-        self._reach(failpoints.SINK_NOTED)
+        if position != self._position:
+            target.prepare(batch)
+            self._reach(failpoints.SINK_PREPARED)
+            self._store(position)
+            self._reach(failpoints.SINK_NOTED)
         try:
             done = target.deliver(batch)
             self._reach(failpoints.SINK_DELIVERED)
@@ -238,7 +244,7 @@ class SinkRunner:
         return replace(position, row=row, record=record, end=None, delivered=delivered)
 
     def _store(self, position: SinkPosition) -> SinkPosition:
-        if position != self._position or position.end is not None:
+        if position != self._position:
             self._file.write(position)
         self._position = position
         return position
@@ -321,7 +327,7 @@ class Reader:
             what, fix = f"row {position.row + rows.num_rows} of statement '{name}'", "restore the results folder"
             raise corrupt(what, "results", "it is not in the results", f"{fix} from a copy of the home")
         self._at = (position.number, end)
-        return Batch(name, position.number, position.row, rows), record
+        return Batch(name, position.number, position.row, rows, position.by), record
 
     def _begin(self, position: SinkPosition) -> None:
         self.release()

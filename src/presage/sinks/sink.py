@@ -18,12 +18,14 @@ ID = "_id"
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one statement that are delivered together, from its row number `first` on."""
+    """Rows of one statement that are delivered together, from its row number `first` on. `by`: the opening of the home
+    that announced them."""
 
     statement: str
     number: int
     first: int
     rows: pa.Table
+    by: int = 0
 
     @property
     def end(self) -> int:
@@ -63,7 +65,8 @@ class Target:
     """The destination of rows. `NotTaken`, `PresageError` and `OSError` are retried.
 
     A batch is prepared, then the sink's position durably announces its delivery, then it is delivered. After a crash
-    the same batch is delivered again, unless `was_delivered` returns true.
+    the same batch is delivered again, unless `was_delivered` returns true; it is not prepared again. A process that was
+    paused may deliver the batch that it had announced at the same time as its successor.
     """
 
     most: int  # rows in a batch
@@ -81,7 +84,7 @@ class Target:
         """Deliver the rows; how many of them, from the first on, were accepted."""
         raise NotImplementedError
 
-    def was_delivered(self, number: int, first: int, end: int) -> bool:
+    def was_delivered(self, number: int, first: int, end: int, by: int) -> bool:
         """Whether an announced batch is known to be delivered, after a restart. Most targets cannot know."""
         return False
 

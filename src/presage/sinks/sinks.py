@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -84,7 +84,7 @@ class Sinks(Mapping[str, SinkStatus]):
         return statement.number, statement.rows if sink.options.get("begin", "start") == "now" else 0
 
     def start(self) -> None:
-        clear_positions(self._log.home, {sink.version for sink in self._workspace.catalog.sinks.values()})
+        self._clear(sink.version for sink in self._workspace.catalog.sinks.values())
         self._started = True
         self.follow()
 
@@ -100,9 +100,12 @@ class Sinks(Mapping[str, SinkStatus]):
         for running in gone:
             running.stop()
         if gone and not self._closed:
-            clear_positions(self._log.home, {sink.version for sink in wanted.values()})
+            self._clear(sink.version for sink in wanted.values())
             for running in gone:
                 self._functions.pop(running.sink.name, None)
+
+    def _clear(self, known: Iterable[int]) -> None:
+        clear_positions(self._log.home, {*known}, self._log.catalog_version)
 
     def close(self) -> None:
         """Stop all sinks. Their positions and the undelivered rows are in the home."""
@@ -115,6 +118,7 @@ class Sinks(Mapping[str, SinkStatus]):
 
     def flush(self, name: str | None = None, timeout: float | None = None) -> None:
         """Wait until the current rows are delivered, without waiting for full batches."""
+        self._log.check_open()
         if self._closed:
             raise error("ENGINE_CLOSED")
         if name is not None and name not in self._running:
@@ -211,7 +215,11 @@ class Sinks(Mapping[str, SinkStatus]):
             return WebhookTarget(sink, self._permissions)
         if sink.kind == "kafka":
             return KafkaTarget(sink, self._kafka, self._permissions, self._workspace.resolve_folder)
-        return CallbackTarget(sink.name, sink.statement, lambda: self._functions.get(sink.name))
+        return CallbackTarget(sink.name, sink.statement, lambda: self._function(sink.name))
+
+    def _function(self, name: str) -> Function | None:
+        """What is called; nothing in the middle of a batch, either, once another process has taken over."""
+        return None if self._log.home.lease.lost else self._functions.get(name)
 
     def _folder(self, path: str) -> Path:
         """The real path of a folder for files: under the roots, and not in the home."""

@@ -13,8 +13,9 @@ from presage.storage.maintenance import MaintenanceReport
 from presage.storage.offset_dedup import attributes_with_offsets
 from presage.storage.offsets import Gap, SourceOffsets
 from presage.storage.retention import InUse
+from presage.storage.standby import Leader, Standby, leader
 
 __all__ = ["LATE_BY", "PART", "ROW", "SEQ", "TIME", "Archive", "Arrival", "Bounds", "CatalogEntry", "Checked", "Cursor"]
-__all__ += ["Delivery", "FileSet", "Gap", "InUse", "Lease", "LoadReport", "Log", "MaintenanceReport", "SourceOffsets"]
-__all__ += ["SourceState", "StreamInfo", "Taken", "attributes_schema", "attributes_with_offsets", "max_ahead"]
-__all__ += ["read_files"]
+__all__ += ["Delivery", "FileSet", "Gap", "InUse", "Leader", "Lease", "LoadReport", "Log", "MaintenanceReport"]
+__all__ += ["SourceOffsets", "SourceState", "Standby", "StreamInfo", "Taken", "attributes_schema"]
+__all__ += ["attributes_with_offsets", "leader", "max_ahead", "read_files"]

@@ -38,6 +38,9 @@ class CatalogLog:
     def entries(self) -> list[CatalogEntry]:
         return [self.read(name) for name in self._names()]
 
+    def read_version(self, version: int) -> CatalogEntry:
+        return self.read(_name(version))
+
     def read(self, name: str) -> CatalogEntry:
         try:
             entry = CatalogEntry(**unseal(self._store.read(self._folder / name)))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import NoReturn
 
 import pyarrow as pa
@@ -43,11 +44,17 @@ CLOSED = "; nothing is lost and the home is closed: the next opening finishes th
 
 
 class Committer:
-    def __init__(self, home: Home, tables: Tables, points: Failpoints | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        tables: Tables,
+        points: Failpoints | None = None,
+        known: Mapping[int, list[Record]] = MappingProxyType({}),
+    ) -> None:
         self._home = home
         self._tables = tables
         self.points = points or Failpoints()
-        self._journal = Journal(home.journal, home.store, self.points)
+        self._journal = Journal(home.journal, home.store, self.points, known)
         self.leases = Leases()
         self.catalog = CatalogLog(home.catalog, home.store)
         self.state = HomeState()
@@ -93,7 +100,7 @@ class Committer:
         A folder that was released needs none: its lock admits one process. Until the record is there, files that no
         record names may belong to the next record of the other process.
         """
-        self._home.await_free(self.state.holder)
+        self._home.await_free(self.state.holder, max(self.state.takeovers, default=0))
         if self._home.was_abandoned:
             try:
                 self._publish_takeover()
@@ -126,6 +133,7 @@ class Committer:
                 # A takeover by another process refuses the group for good. Otherwise it may be committed.
                 if isinstance(refused, PresageError) and found and found.takeover not in ("", self.state.holder):
                     self._broken = refused
+                    self._home.lease.lose()
                     raise
                 raise self._break(f"the writing of record {n} failed, and it is there") from refused
         lost, self._unsettled = self._unsettled, ()
@@ -189,8 +197,6 @@ class Committer:
 
     def _check_writable(self) -> None:
         self.check_open()
-        if self._home.lease.lost:
-            raise self._overtaken()
         if self._broken is not None:
             raise self._broken
 
@@ -269,6 +275,7 @@ class Committer:
             self._journal.write(*records)
         except PresageError as failure:
             self._broken = failure  # the home has another writer
+            self._home.lease.lose()
             self._discard(group)
             raise
         except BaseException as failure:
@@ -454,10 +461,13 @@ class Committer:
         return error("HOME_OVERTAKEN", what="the lease", path=self._home.address)
 
     def check_open(self) -> None:
-        """Raise an error if the home is closed, or in a fork of the process that opened it."""
+        """Raise an error if the home is closed, in a fork of the process that opened it, or if another process has
+        taken over."""
         self._home.check_owner()
         if self._closed:
             raise error("ENGINE_CLOSED")
+        if self._home.lease.lost:
+            raise self._broken or self._overtaken()
 
     def close(self) -> None:
         """Compact the journal, so that the next opening is quick. Idempotent."""

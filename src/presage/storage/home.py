@@ -23,7 +23,7 @@ from presage.model.paths import home_place
 from presage.storage.columns import EVENTS, TABLES
 from presage.storage.failures import TEMPORARY_PREFIX, corrupt
 from presage.storage.file_store import FileStore
-from presage.storage.home_lease import HomeLease, await_end, read_lease
+from presage.storage.home_lease import HomeLease, Watch, await_end, read_lease, this_machine
 from presage.storage.lock import LOCK_FILE, HomeLock
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
@@ -102,8 +102,10 @@ class Home(HomeLayout):
         temporary: bool = False,
         abandoned: bool = False,
         locked: bool = True,
+        watch: Watch | None = None,
     ) -> None:
         super().__init__(store, path)
+        self._watch = watch
         self.id = identity
         # Not flushed: if a loss of power undoes a beat, nothing is lost.
         self.lease = HomeLease(FileStore(durable=False) if store.is_local else store, path, locked)
@@ -125,19 +127,21 @@ class Home(HomeLayout):
         durable: bool = True,
         options: Mapping[str, str] | None = None,
         without_lock: bool = False,
+        watch: Watch | None = None,
     ) -> Home:
         """Open or create a home; None creates a temporary one, which is removed when it is closed. `options`: of the
-        object store of an address. `without_lock`: of a folder, which a process that is paused has."""
+        object store of an address. `without_lock`: of a folder, which a process that is paused has. `watch`: has seen
+        the lease of the process that has the home."""
         place = home_place(path) if path is not None else make_temporary()
         if isinstance(place, str):
-            return cls._open_bucket(place, options)
+            return cls._open_bucket(place, options, watch)
         temporary, folder = path is None, place.resolve()
         store = FileStore(durable and not temporary)
         _check_ours(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = HomeLock(folder, []) if without_lock else HomeLock.take(folder)
         try:
-            abandoned = not temporary and (without_lock or _is_abandoned(store, folder))
+            abandoned = not temporary and (without_lock or _is_abandoned(store, folder, watch))
             mark = {TEMPORARY: socket.gethostname()} if temporary else {}
             identity = _read_or_write_format(folder, store, mark)
             for name in FOLDERS:
@@ -149,7 +153,7 @@ class Home(HomeLayout):
         return cls(store, folder, lock, identity, temporary, abandoned, locked=not without_lock)
 
     @classmethod
-    def _open_bucket(cls, address: str, options: Mapping[str, str] | None) -> Home:
+    def _open_bucket(cls, address: str, options: Mapping[str, str] | None, watch: Watch | None) -> Home:
         from presage.storage.object_store import PROBE, open_bucket
 
         store, path = open_bucket(address, options)
@@ -163,7 +167,7 @@ class Home(HomeLayout):
                 store.create(path / FORMAT_FILE, seal(_new_format()))
         identity = read_format(store, path)
         # No lock: each opening is a takeover, so that of two at once one is refused.
-        return cls(store, path, HomeLock(path, []), identity, abandoned=True, locked=False)
+        return cls(store, path, HomeLock(path, []), identity, abandoned=True, locked=False, watch=watch)
 
     @property
     def folder(self) -> Path:
@@ -191,12 +195,17 @@ class Home(HomeLayout):
         """Raise an error in a fork of the process that opened the home."""
         self._lock.check()
 
-    def await_free(self, holder: str) -> None:
-        """Wait until no other process has a home in a bucket; HOME_LOCKED if one does. `holder`: of the last takeover
-        in the journal, whose lease may not be written yet."""
+    def await_free(self, holder: str, takeover: int) -> None:
+        """Wait until no other process has the home; HOME_LOCKED if one does. `holder`, `takeover`: the lease and the
+        number of the last takeover in the journal."""
         if self.store.is_local:
-            return
-        if not await_end(self.store, self.path, holder):
+            lease = read_lease(self.store, self.path)
+            # Then a process that was overtaken wrote it over the lease of the one that has the home.
+            is_old = lease is not None and 0 < lease.generation <= takeover and lease.holder != holder
+            if not is_old:
+                return
+            self.was_abandoned = True
+        if not await_end(self.store, self.path, holder, self._watch):
             raise self.in_use()
 
     def in_use(self) -> PresageError:
@@ -205,7 +214,7 @@ class Home(HomeLayout):
     def begin(self) -> None:
         """Tell other processes that this one has the home, until `close`."""
         if not self.is_temporary:
-            self.lease.begin()
+            self.lease.begin(self.generation)
 
     def unlock(self) -> None:
         """Release the lock only, as the end of the process would."""
@@ -224,15 +233,24 @@ class Home(HomeLayout):
         self.unlock()
 
 
-def _is_abandoned(store: Store, folder: PurePath) -> bool:
+def _is_abandoned(store: Store, folder: PurePath, watch: Watch | None) -> bool:
     """Whether the last process that had the home did not release it. HOME_LOCKED if it is at work without the lock."""
     lease = read_lease(store, folder)
-    if lease is None or lease.released:
+    if lease is None:
+        return has_leases(store, folder)  # it was deleted or damaged
+    if lease.released:
         return False
-    # Who took over from a process that was paused does not have the lock, which that one still has until it ends.
-    if not lease.locked and not await_end(store, folder):
+    # Who took over from a process that was paused does not have the lock, which that one still has until it ends. A
+    # lock of another machine may not count here.
+    is_seen = lease.locked and lease.machine in ("", this_machine())
+    if not is_seen and not await_end(store, folder, watch=watch):
         raise _in_use(store, folder)
     return True
+
+
+def has_leases(store: Store, folder: PurePath) -> bool:
+    """Whether a home is of the present format: the processes of earlier versions have no lease."""
+    return store.exists(folder / FORMAT_FILE) and _content(store, folder)["format"] == FORMAT
 
 
 def _in_use(store: Store, folder: PurePath) -> PresageError:

@@ -2,7 +2,8 @@
 
 Another process knows the holder by change alone, never by clocks: a lease that does not change for `SECONDS` of its own
 time has ended. It decides nothing: who takes over publishes a record of the journal, and the store refuses that number
-to the process that was overtaken. The lease only says when to try.
+to the process that was overtaken. The lease only says when to try. A process that was paused may write an old one over
+that of its successor, who writes its own again: each has the number of its opening.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import threading
 import time
 import uuid
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
@@ -30,13 +32,17 @@ LOOK = 0.25  # seconds between two looks at the lease of another process
 @dataclass(frozen=True)
 class LeaseState:
     """The content of a lease. `locked`: its holder has the lock of the folder, too, which the system frees when the
-    process ends. `released`: by its holder; nobody has the home."""
+    process ends. `released`: by its holder; nobody has the home. `generation`: of the opening. `machine`: where the
+    lock counts. `address`: where clients reach the holder, if it says so."""
 
     holder: str
     owner: str  # the process, for people
     beat: int = 0
     locked: bool = False
     released: bool = False
+    generation: int = 0
+    machine: str = ""
+    address: str = ""
 
 
 class HomeLease:
@@ -45,17 +51,19 @@ class HomeLease:
     def __init__(self, store: Store, home: PurePath, locked: bool) -> None:
         since = datetime.now(UTC).isoformat(timespec="seconds")
         owner = f"process {os.getpid()} on {socket.gethostname()} since {since}"
-        self.state = LeaseState(uuid.uuid4().hex, owner, locked=locked)
+        self.state = LeaseState(uuid.uuid4().hex, owner, locked=locked, machine=this_machine())
         self.lost = False  # whether another process has taken over
+        self._followers: list[Callable[[], None]] = []
         self._store = store
         self._path = home / FILE
         self._begun = False
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
-    def begin(self) -> None:
+    def begin(self, generation: int) -> None:
         """Write the lease, and renew it until `release`."""
         self._begun = True
+        self.state = replace(self.state, generation=generation)
         self._store.put(self._path, seal(asdict(self.state)))
         beating = threading.Thread(target=_beat, args=(weakref.ref(self), self._stopped), daemon=True)
         beating.name = "presage-lease"
@@ -67,11 +75,31 @@ class HomeLease:
             if not self._begun or self.lost or self._stopped.is_set():
                 return
             found = read_lease(self._store, self._path.parent)
-            if found is not None and found.holder != self.state.holder:
-                self.lost = True
+            if found is None or found.holder == self.state.holder or found.generation < self.state.generation:
+                self.state = replace(self.state, beat=self.state.beat + 1)
+                self._store.put(self._path, seal(asdict(self.state)))
                 return
-            self.state = replace(self.state, beat=self.state.beat + 1)
-            self._store.put(self._path, seal(asdict(self.state)))
+        self.lose()
+
+    def lose(self) -> None:
+        """Another process has taken over."""
+        with self._lock:
+            followers, self._followers, self.lost = self._followers, [], True
+        for follower in followers:
+            follower()
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Call the follower once when the lease is lost, or at once if it is; it must not block."""
+        with self._lock:
+            if not self.lost:
+                self._followers.append(follower)
+                return
+        follower()
+
+    def tell(self, address: str) -> None:
+        """Where clients reach this process; others read it soon."""
+        with self._lock:
+            self.state = replace(self.state, address=address)
 
     def release(self) -> None:
         """Tell that nobody has the home. Idempotent."""
@@ -98,18 +126,23 @@ def _beat(lease: weakref.ref[HomeLease], stopped: threading.Event) -> None:
 
 
 class Watch:
-    """Looks at the lease of a folder whose lock another process has: that process may be paused."""
+    """Looks at the lease of a home that another process has: that process may be paused, or end."""
 
     def __init__(self, store: Store, home: PurePath) -> None:
         self._store, self._home = store, home
-        self._seen, self._since = read_lease(store, home), time.monotonic()
+        self.seen, self._since = read_lease(store, home), time.monotonic()
+
+    def look(self) -> float:
+        """For how long the lease has not changed."""
+        found = read_lease(self._store, self._home)
+        if found != self.seen:
+            self.seen, self._since = found, time.monotonic()
+        return time.monotonic() - self._since
 
     def has_ended(self) -> bool:
-        """Whether the lease has not changed for so long that another process may take over."""
-        found = read_lease(self._store, self._home)
-        if found != self._seen:
-            self._seen, self._since = found, time.monotonic()
-        return found is not None and time.monotonic() - self._since >= SECONDS
+        """Whether the lease has not changed for so long that another process may take over. A lease that is missing is
+        written again by its holder."""
+        return self.look() >= SECONDS
 
 
 def read_lease(store: Store, home: PurePath) -> LeaseState | None:
@@ -120,16 +153,29 @@ def read_lease(store: Store, home: PurePath) -> LeaseState | None:
         return None
 
 
-def await_end(store: Store, home: PurePath, holder: str = "") -> bool:
+def await_end(store: Store, home: PurePath, holder: str = "", watch: Watch | None = None) -> bool:
     """Wait until the lease of another process has ended. False if it changes: that process is alive.
 
-    `holder`: a process that took over; if the lease is not its own, it may be about to write it.
+    `holder`: a process that took over; if the lease is not its own, it may be about to write it. `watch`: has seen the
+    lease for some time.
     """
-    seen, since = read_lease(store, home), time.monotonic()
+    seen = read_lease(store, home)
+    if watch is None or watch.seen != seen or (seen is not None and seen.holder != (holder or seen.holder)):
+        watch = Watch(store, home)
+    seen = watch.seen
     if (seen is None and not holder) or (seen is not None and seen.released and seen.holder == (holder or seen.holder)):
         return True
-    while time.monotonic() - since < SECONDS:
-        time.sleep(LOOK)
-        if read_lease(store, home) != seen:
+    while not watch.has_ended():
+        if watch.seen != seen:
             return False
-    return True
+        time.sleep(LOOK)
+    return watch.seen == seen
+
+
+def this_machine() -> str:
+    """What shares the locks of this process: a machine since its start, if the system tells."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        boot = ""
+    return f"{socket.gethostname()} {boot}".strip()

@@ -12,9 +12,10 @@ import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Any
 
 from presage.errors import PresageError, error
@@ -135,6 +136,7 @@ class JournalContent:
     head: dict[str, Any] | None
     records: list[Record]
     files: list[tuple[int, str]] = field(default_factory=list)  # those of the records: first number and name
+    groups: dict[int, list[Record]] = field(default_factory=dict)  # the records of each file, by its first number
 
     @property
     def base(self) -> int:
@@ -156,7 +158,14 @@ class Head:
 
 
 class Journal:
-    def __init__(self, folder: PurePath, store: Store, points: Failpoints) -> None:
+    def __init__(
+        self,
+        folder: PurePath,
+        store: Store,
+        points: Failpoints,
+        known: Mapping[int, list[Record]] = MappingProxyType({}),
+    ) -> None:
+        self._known = known  # records that were read before, see `read_journal`
         self._folder = folder
         self._store = store
         self._points = points
@@ -169,12 +178,12 @@ class Journal:
         for left in reversed(range(TRIES)):
             names = Names.of(self._store, self._folder)
             try:
-                content = read_journal(self._store, self._folder, names)
+                content = read_journal(self._store, self._folder, names, self._known)
                 break
             except FileNotFoundError:  # another process is alive and has covered it by a new head
                 if not left:
                     raise
-        self._base = content.base
+        self._base, self._known = content.base, {}
         takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
         self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
         self._heads = [name for _, name in names.heads]
@@ -284,15 +293,22 @@ class Names:
         return [name for n in sorted(self.records) if n <= base for name in self.records[n]]
 
 
-def read_journal(store: Store, folder: PurePath, names: Names | None = None) -> JournalContent:
-    """Head and records; a gap is an error. FileNotFoundError if a head was replaced meanwhile."""
+def read_journal(
+    store: Store, folder: PurePath, names: Names | None = None, known: Mapping[int, list[Record]] = MappingProxyType({})
+) -> JournalContent:
+    """Head and records; a gap is an error. FileNotFoundError if a head was replaced meanwhile. `known`: groups of
+    records, as they were read before: if the last one is the same, so are those before it."""
     names = names or Names.of(store, folder)
     head = _read_head(store, folder, names.heads[-1][1]) if names.heads else None
     content = JournalContent(head, [])
     numbers = [n for n in sorted(names.records) if n > content.base]
     # Of the two names of a record of an earlier version, the last one counts.
     content.files = [(n, max(names.records[n], key=_is_done)) for n in numbers]
-    content.records = [record for _, name in content.files for record in read_records(store, folder / name)]
+    last = max(known, default=0)
+    if last not in names.records or read_records(store, folder / name_of(last)) != known[last]:
+        known = {}
+    content.groups = {n: known[n] if n in known else read_records(store, folder / name) for n, name in content.files}
+    content.records = [record for group in content.groups.values() for record in group]
     _check_unbroken(store, folder, content)
     return content
 

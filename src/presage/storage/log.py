@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -28,8 +27,7 @@ from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
 from presage.storage.failures import storage
 from presage.storage.group_commit import NewFiles
-from presage.storage.home import DERIVED, Home, open_place, temporary_folder
-from presage.storage.home_lease import LOOK, Watch
+from presage.storage.home import DERIVED, Home, temporary_folder
 from presage.storage.home_state import LiveState, Point, StreamState
 from presage.storage.ingest import Checked, check
 from presage.storage.journal import Part, Record, Turn
@@ -50,6 +48,7 @@ from presage.storage.offset_dedup import (
 )
 from presage.storage.offsets import Gap, SourceOffsets, gaps
 from presage.storage.retention import InUse
+from presage.storage.standby import Standby
 
 
 @dataclass(frozen=True)
@@ -97,27 +96,28 @@ class Log:
         points: Failpoints | None = None,
         tables: Callable[[Home], Tables] = DeltaTables,
         options: Mapping[str, str] | None = None,
-        standby: bool = False,
+        standby: Standby | None = None,
     ) -> Log:
         """Open the home at a path or address, and recover it after a crash. None: a temporary home. `standby`: wait
         until no other process has it."""
-        watch: Watch | None = None
+        without_lock, watch = False, None
         while True:
             try:
                 with storage(home_place(path) if path else temporary_folder(), "and open the home again"):
-                    home = Home.open(path, durable, options, without_lock=watch is not None and watch.has_ended())
+                    home = Home.open(path, durable, options, without_lock, watch)
                     try:
-                        return cls(home, Committer(home, tables(home), points))
+                        known = standby.records if standby is not None else {}
+                        return cls(home, Committer(home, tables(home), points, known))
                     except BaseException:
                         home.unlock()
                         raise
             except PresageError as refused:
-                if not standby or refused.code != "HOME_LOCKED" or path is None:
+                if standby is None or refused.code != "HOME_LOCKED" or path is None:
                     raise
                 if watch is None:
                     tell(INFO, "STANDBY", "{why}: this engine waits for it", why=refused.message)
-                    watch = Watch(*open_place(path, options))
-                time.sleep(LOOK)
+            without_lock = standby.wait(path, options)
+            watch = standby.watch
 
     @property
     def position(self) -> int:
@@ -280,6 +280,11 @@ class Log:
     def progress(self, stream: str) -> StreamProgress:
         state = state_of(self._committer.state, stream)
         return StreamProgress(state.accepted + state.late + state.rejected, state.last_time, state.watermark)
+
+    @property
+    def catalog_version(self) -> int:
+        """The version of the last declaration."""
+        return self._committer.state.catalog_version
 
     @property
     def records(self) -> int:

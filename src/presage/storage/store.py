@@ -118,3 +118,16 @@ class Store(ABC):
     @abstractmethod
     def is_folder(self, path: PurePath) -> bool:
         """Whether there is a file below a path, or an empty folder of a file system."""
+
+
+def create_own(store: Store, path: PurePath, data: bytes) -> None:
+    """`create`, of data that no other process can write: if it is there after a failure, only the reply was lost."""
+    try:
+        store.create(path, data)
+    except OSError:
+        try:
+            if store.read(path) == data:
+                return
+        except FileNotFoundError:
+            pass  # it did not take effect
+        raise

@@ -107,7 +107,7 @@ def test_a_full_disk_is_waited_out_and_leaves_no_half_of_a_file(
     monkeypatch.setattr(parquet.pq, "write_table", full)
     assert world.step("alarms") == 1.0
     assert files(out) == []
-    assert [path.stat().st_size for path in out.iterdir()] == [0]
+    assert list(out.iterdir()) == []
     monkeypatch.undo()
     world.drain("alarms")
     assert in_files(out) == world.expected()

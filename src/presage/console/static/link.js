@@ -34,6 +34,7 @@ async function told() {
   try {
     const status = await get("/status");
     if (status.state === "starting") return ["warn", `Starting: ${status.doing}`, false];
+    if (status.state === "standby") return ["warn", `Standing by: ${status.doing}`, false];
     return status.doing ? ["warn", status.doing, true] : ["good", "Connected", true];
   } catch (failure) {
     if (failure.status === 401) return ["bad", "Not allowed: open the address that presage serve printed", false];
