@@ -25,6 +25,7 @@ MAGIC = b"PAR1"
 _SEAL = struct.Struct("<4sI")  # before the footer: our mark, and the checksum
 _END = struct.Struct("<I4s")  # after the footer: its length, and Parquet's mark
 _MARK = b"PrSl"
+PIECE = 1 << 20  # bytes of a file that are read at once for its digest
 
 
 def open_data(path: str | os.PathLike[str] | BinaryIO, **more: Any) -> pq.ParquetFile:
@@ -64,6 +65,16 @@ def damaged(path: str | os.PathLike[str], broken: Exception) -> PresageError:
 def is_missing(problem: PresageError) -> bool:
     """Whether an error of `archived` means that the file does not exist."""
     return isinstance(problem.__cause__, FileNotFoundError)
+
+
+def digest(file: BinaryIO) -> int:
+    """The CRC-32 of all bytes of a file, which its record and its table's log keep. With the length it finds any
+    accident; it is three times as fast as the quickest digest against intent, whose journal would have to be signed."""
+    check = 0
+    file.seek(0)
+    while piece := file.read(PIECE):
+        check = zlib.crc32(piece, check)
+    return check
 
 
 @contextmanager

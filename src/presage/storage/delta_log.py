@@ -20,6 +20,7 @@ from presage.storage.store import Store
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
 _CHECKPOINT = ".checkpoint.parquet"
 SEAL = "presage"  # our key in commitInfo, whose content is free
+DIGEST = "presage.crc32"  # our tag of a data file
 
 
 def creation(schema: str, configuration: Mapping[str, str]) -> bytes:
@@ -48,7 +49,16 @@ def entry(
     actions: list[dict[str, Any]] = [{"txn": {"appId": application, "version": seal.record, "lastUpdated": now}}]
     common = {"partitionValues": {}, "dataChange": data_change}
     actions += [
-        {"add": {"path": file.path, "size": file.size, "modificationTime": now, "stats": file.stats, **common}}
+        {
+            "add": {
+                "path": file.path,
+                "size": file.size,
+                "modificationTime": now,
+                "stats": file.stats,
+                **common,
+                **({} if file.digest is None else {"tags": {DIGEST: str(file.digest)}}),
+            }
+        }
         for file in adds
     ]
     actions += [

@@ -29,12 +29,14 @@ _HEAD = re.compile(r"head(?:-(\d{14,}))?\.json")
 
 @dataclass(frozen=True)
 class FileAdd:
-    """A data file to add to a table: its name in the table's folder, and Delta's statistics as JSON."""
+    """A data file to add to a table: its name in the table's folder, Delta's statistics as JSON, and the digest of its
+    bytes: see `data_files.digest`. Files of earlier versions have none."""
 
     path: str
     size: int
     rows: int
     stats: str
+    digest: int | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from presage.storage.columns import SEQ
-from presage.storage.data_files import data_writer
+from presage.storage.data_files import data_writer, digest
 from presage.storage.journal import FileAdd
 from presage.storage.store import Store
 
@@ -53,7 +53,7 @@ def _write(store: Store, path: PurePath, schema: pa.Schema, parts: Iterable[pa.T
                 writer.write_table(part, row_group_size=ROWS_PER_GROUP)
                 statistics.add(part)
         size = file.tell()
-    return FileAdd(path.name, size, statistics.rows, statistics.text())
+        return FileAdd(path.name, size, statistics.rows, statistics.text(), digest(file))
 
 
 @functools.lru_cache(maxsize=512)
