@@ -31,8 +31,9 @@ PAUSE = 250  # records between two calls of maintenance
 OPEN = """
 import sys, time
 import presage
+from presage import Engine
 begin = time.perf_counter()
-engine = presage.Engine(home=sys.argv[1], live=False, driven=False)
+engine = Engine(home=sys.argv[1], live=False, driven=False)
 print(time.perf_counter() - begin)
 assert len(engine.deployments) == int(sys.argv[2])
 engine.close()
@@ -67,10 +68,15 @@ def text(number: int) -> str:
 
 def rows(record: int) -> list[dict[str, object]]:
     seconds = record * ROWS
-    times = [f"2024-03-{1 + (seconds + i) // 86_400:02d}T{(seconds + i) // 3600 % 24:02d}:{(seconds + i) // 60 % 60:02d}"
-             f":{(seconds + i) % 60:02d}Z" for i in range(ROWS)]
-    return [{"sym": f"s{(record + i) % 50}", "price": (record * 7 + i) % 100 / 10, "bid": i / 10, "at": times[i]}
-            for i in range(ROWS)]
+    times = [
+        f"2024-03-{1 + (seconds + i) // 86_400:02d}T{(seconds + i) // 3600 % 24:02d}:{(seconds + i) // 60 % 60:02d}"
+        f":{(seconds + i) % 60:02d}Z"
+        for i in range(ROWS)
+    ]
+    return [
+        {"sym": f"s{(record + i) % 50}", "price": (record * 7 + i) % 100 / 10, "bid": i / 10, "at": times[i]}
+        for i in range(ROWS)
+    ]
 
 
 def build(home: Path, records: int, count: int) -> Path:
@@ -82,8 +88,13 @@ def build(home: Path, records: int, count: int) -> Path:
             if record == 0:
                 for number in range(count):
                     engine.deploy(text(number), name=f"statement {number}")
-            engine.load("Quote" if record % 10 == 9 else "Tick", [
-                {k: v for k, v in row.items() if k != ("price" if record % 10 == 9 else "bid")} for row in rows(record)])
+            engine.load(
+                "Quote" if record % 10 == 9 else "Tick",
+                [
+                    {k: v for k, v in row.items() if k != ("price" if record % 10 == 9 else "bid")}
+                    for row in rows(record)
+                ],
+            )
             if record % PAUSE == PAUSE - 1:
                 engine.maintain()
                 next(iter(engine.deployments.values())).drain()
@@ -109,11 +120,21 @@ def report(name: str, times: list[tuple[float, float]]) -> float:
 def in_bucket(home: Path, count: int, rounds: int) -> None:
     from presage.operations.copying import Copy
 
-    with subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                          env=os.environ | {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hush"}) as server:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hush"},
+    ) as server:
         assert server.stdout is not None and server.stdin is not None
-        os.environ |= {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "us-east-1",
-                       "AWS_ENDPOINT_URL": server.stdout.readline().strip(), "AWS_ALLOW_HTTP": "true"}
+        os.environ |= {
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "hush",
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": server.stdout.readline().strip(),
+            "AWS_ALLOW_HTTP": "true",
+        }
         begin = time.perf_counter()
         copied = Copy(home, "s3://opening/home").run()
         print(f"copied {copied.files:,} files, {copied.bytes / 1e6:.1f} MB in {time.perf_counter() - begin:.1f} s")

@@ -38,7 +38,7 @@ from presage.live.runner import STATE_BYTES, CompiledStatement, Runner
 from presage.live.shared_execution import LEAST_MEMBERS
 from presage.live.state_store import SHARED_KEY, StateStore
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
-from presage.live.statement_update import NO_STATE
+from presage.live.statement_update import NO_STATE, from_the_beginning
 from presage.live.step_thread import SECONDS_PER_BATCH, BatchInterruptedError, StepOverdueError, StepThread, too_slow
 from presage.live.task_dispatch import TaskDispatcher, Workers
 from presage.live.tasks import Outcomes, Task
@@ -270,6 +270,15 @@ class Job:
             if statement.status == FAILED:
                 changes = {number: statement.change(status=RUNNING, error="")[1]}
                 self._record("resume", {"statements": changes})
+
+    def forget_states(self, whys: Mapping[str, str]) -> None:
+        """Let statements compute their states again from the log; they must be ones that `can_repeat`."""
+        with self.between_batches():
+            again = {n: from_the_beginning(self.statements[n], self.programs[n], why) for n, why in whys.items()}
+            if again:
+                changes = {number: self.statements[number].change(**values)[1] for number, values in again.items()}
+                self._record("repair", {"statements": changes})
+            self._store.clear()
 
     def retain(self, number: str, retention: int) -> None:
         """Set the retention of a statement's rows."""

@@ -7,9 +7,10 @@ read through their library, which alone knows how they are stored.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,9 @@ from presage.operators.knowledge.library import Library
 from presage.storage.catalog_codec import SOURCES, damaged_copies
 from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, LATE, SEQ, TIME
-from presage.storage.data_files import archived
+from presage.storage.data_files import archived, digest_of
 from presage.storage.delta import LiveFile, Table
+from presage.storage.delta_replay import replay
 from presage.storage.failures import first_line
 from presage.storage.home import DERIVED
 from presage.storage.home_state import LiveState, changed_tables
@@ -31,6 +33,8 @@ from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 from presage.storage.store import Store
 
 FROM_COPY = "restore it from a copy of the home"
+FROM_LOG = "presage log HOME repair writes it again"
+FROM_INPUT = "presage log HOME repair computes the rows again, if the log still holds all that was read"
 BY_ITSELF = "nothing: the engine computes the state again from the log, if the log still holds all that was read"
 
 
@@ -55,8 +59,9 @@ class Verification:
     """`findings` yields problems as they are found; `checked` counts what was verified so far. `quick` does not read
     all columns of data files."""
 
-    def __init__(self, home: Path, quick: bool = False) -> None:
+    def __init__(self, home: str | os.PathLike[str], quick: bool = False) -> None:
         self._home = home
+        self._root = PurePath()
         self._quick = quick
         self.checked = VerifiedCounts()
 
@@ -68,6 +73,7 @@ class Verification:
                 raise
             yield Finding(".", problem.message, problem.fix)
             return
+        self._root = snapshot.layout.path
         damaged = list(self._catalog(snapshot))
         entries: list[CatalogEntry] = []
         if not damaged:
@@ -154,9 +160,11 @@ class Verification:
             what = f"its Delta log ends with record {state.transaction}, the journal has applied {max(applied)}"
             yield Finding(self._below(folder), what)
         rows, counted = 0, numbers if _is_numbered(stream, table) else None
+        digests = {file.path: file.digest for file in replay(snapshot.layout.store, folder, snapshot.id).adds.values()}
         for file in list(state.files.values()):
             rows += file.rows
-            for finding in self._file(snapshot.layout.store, folder / file.name, file, state, counted):
+            digest = digests.get(file.name)
+            for finding in self._file(snapshot.layout.store, folder / file.name, file, digest, state, counted):
                 # An engine may have compacted the table since, and deleted the file.
                 if snapshot.layout.store.exists(folder / file.name) or file.name in snapshot.table(stream, table).files:
                     yield finding
@@ -165,14 +173,23 @@ class Verification:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")
 
     def _file(
-        self, store: Store, path: PurePath, file: LiveFile, table: Table, numbers: Numbers | None
+        self,
+        store: Store,
+        path: PurePath,
+        file: LiveFile,
+        digest: int | None,
+        table: Table,
+        numbers: Numbers | None,
     ) -> Iterator[Finding]:
+        """`digest`: of all its bytes, as they were written; then their values need not be read. None: unknown."""
         self.checked.files += 1
         where = self._below(path)
         try:
             size = store.size(path)
             if size != file.size:
                 yield Finding(where, f"it has {size:,} bytes, its table says {file.size:,}")
+            elif digest is not None and not self._quick and digest_of(store, path) != digest:
+                yield Finding(where, "its bytes are not those that were written")
             with archived(store.address(path)) as data:
                 if data.metadata.num_rows != file.rows:
                     yield Finding(where, f"it holds {data.metadata.num_rows:,} rows, its table says {file.rows:,}")
@@ -184,7 +201,7 @@ class Verification:
                 self.checked.rows += file.rows
                 columns = [name for name in (SEQ, TIME) if name in data.schema_arrow.names]
                 for group in range(data.metadata.num_row_groups):
-                    rows = data.read_row_group(group, columns=columns if self._quick else None)
+                    rows = data.read_row_group(group, columns=columns if self._quick or digest is not None else None)
                     yield from self._rows(where, rows, file)
                     if numbers is not None:
                         yield from numbers.add(where, rows[SEQ].to_numpy())
@@ -215,7 +232,7 @@ class Verification:
                     yield Finding(where, f"the state of {owner}: {problem.message}", BY_ITSELF)
 
     def _below(self, path: PurePath) -> str:
-        return str(path.relative_to(self._home.resolve()))
+        return str(path.relative_to(self._root))
 
 
 class Numbers:

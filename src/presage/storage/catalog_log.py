@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from presage.errors import PresageError
-from presage.storage.failures import corrupt, first_line
+from presage.storage.failures import REPAIR, corrupt, first_line
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
 
@@ -59,8 +59,7 @@ class CatalogLog:
         return self._store.names(self._folder)
 
     def _corrupt(self, name: str, why: str) -> PresageError:
-        fix = "restore the catalog folder from a copy of the home"
-        return corrupt(f"catalog entry {name}", self._folder.parent, why, fix)
+        return corrupt(f"catalog entry {name}", self._folder.parent, why, REPAIR)
 
 
 def _name(version: int) -> str:

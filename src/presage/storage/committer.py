@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
@@ -35,12 +35,16 @@ RECORDS_PER_HEAD = 64
 KEYS_PER_RECORD = 16
 MOST_RECORDS_PER_HEAD = 4096
 TRIMMED_PER_RECORD = 2
+# Given the home, its state at the journal's head, its present state, and the records in between.
+Mend = Callable[[Home, HomeState, HomeState, Sequence[Record]], None]
 CLOSED = "; nothing is lost and the home is closed: the next opening finishes the rest"
 
 
 class Committer:
-    def __init__(self, home: Home, tables: Tables, points: Failpoints | None = None) -> None:
+    def __init__(self, home: Home, tables: Tables, points: Failpoints | None = None, mend: Mend | None = None) -> None:
+        """`mend`: repairs tables and catalog before they are compared with the journal."""
         self._home = home
+        self._mend = mend
         self._tables = tables
         self.points = points or Failpoints()
         self._journal = Journal(home.journal, home.store, self.points)
@@ -65,6 +69,8 @@ class Committer:
         self.state = state_after(self._home.journal, journal.head, journal.records)
         self._records = [*journal.records]
         self._take_over()
+        if self._mend is not None:
+            self._mend(self._home, at_head, self.state, self._records)
         for record in journal.records:
             self._create_and_drop(record)
         comparison = Comparison(self._home, self._tables, self.catalog, self._records, last_changes)

@@ -12,14 +12,18 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from presage.errors import PresageError
 from presage.model.paths import is_address
-from presage.storage.failures import corrupt, first_line
+from presage.storage.failures import REPAIR, corrupt, first_line
+
+if TYPE_CHECKING:
+    from presage.storage.store import Store
 
 MAGIC = b"PAR1"
 _SEAL = struct.Struct("<4sI")  # before the footer: our mark, and the checksum
@@ -58,7 +62,7 @@ def read_data(path: str | os.PathLike[str], schema: pa.Schema, use_threads: bool
 def damaged(path: str | os.PathLike[str], broken: Exception) -> PresageError:
     folder, name = os.path.split(path)
     why = "it is missing" if isinstance(broken, FileNotFoundError) else first_line(broken)
-    fix = "restore the file from a copy of the home; presage log HOME verify names all that is damaged"
+    fix = f"restore the file from a copy of the home, or {REPAIR}"
     return corrupt(f"the data file '{name}'", folder, why, fix)
 
 
@@ -75,6 +79,12 @@ def digest(file: BinaryIO) -> int:
     while piece := file.read(PIECE):
         check = zlib.crc32(piece, check)
     return check
+
+
+def digest_of(store: Store, path: PurePath) -> int:
+    """The digest of a file of a home."""
+    with store.reader(path) as file:
+        return digest(file)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from presage.storage.delta_log import (
     seal_checkpoint,
 )
 from presage.storage.delta_schema import from_delta
-from presage.storage.failures import corrupt, first_line
+from presage.storage.failures import REPAIR, corrupt, first_line
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
@@ -38,7 +38,7 @@ from presage.storage.store import Store
 COMMITS_PER_CHECKPOINT = 200
 # `maintenance` deletes removed files itself: checkpoints need not list them for a week.
 CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
-_MARK = "stream.json"
+MARK = "stream.json"
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class DeltaTables:
             data = creation(schema, CONFIGURATION)
             self._store.put(entry_path(folder / table, 0), data)
             checksums[table] = zlib.crc32(data)
-        self._store.put(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
+        self._store.put(folder / MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
         self._home.forget_folder(stream)
         for table, schema in schemas.items():
             self._tables[folder / table] = Table(0, 0, from_delta(schema), {}, 0)
@@ -122,7 +122,7 @@ class DeltaTables:
             del self._tables[path]
         self._checkpoints.wait(folder)
         if generation_of(self._store, folder) < n:
-            self._store.delete(folder / _MARK)
+            self._store.delete(folder / MARK)
             self._store.delete_folder(folder)
         self._home.forget_folder(stream)
 
@@ -206,12 +206,12 @@ def generation_of(store: Store, folder: PurePath) -> int:
 def _mark(store: Store, folder: PurePath) -> dict[str, Any]:
     """The content of stream.json in the folder of a stream; empty if there is none."""
     try:
-        mark = unseal(store.read(folder / _MARK))
+        mark = unseal(store.read(folder / MARK))
         return {"tables": {}, **mark, "generation": int(mark["generation"])}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError) as broken:
-        raise _corrupt(folder, f"'{_MARK}'", broken) from broken
+        raise _corrupt(folder, f"'{MARK}'", broken) from broken
 
 
 def read_table(store: Store, folder: PurePath, application: str) -> Table:
@@ -235,7 +235,7 @@ def read_table(store: Store, folder: PurePath, application: str) -> Table:
 
 
 def _corrupt(folder: PurePath, what: str, broken: Exception) -> PresageError:
-    return corrupt(what, folder, first_line(broken), "restore the folder from a copy of the home")
+    return corrupt(what, folder, first_line(broken), REPAIR)
 
 
 def _from_stats(file: FileAdd) -> LiveFile:

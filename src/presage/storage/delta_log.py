@@ -18,7 +18,7 @@ from presage.storage.journal import FileAdd
 from presage.storage.store import Store
 
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
-_CHECKPOINT = ".checkpoint.parquet"
+CHECKPOINT = ".checkpoint.parquet"
 SEAL = "presage"  # our key in commitInfo, whose content is free
 DIGEST = "presage.crc32"  # our tag of a data file
 
@@ -86,9 +86,9 @@ class Seal(NamedTuple):
 def check_log(store: Store, folder: PurePath, made: int | None) -> None:
     """Raise ValueError if the last checkpoint or an entry after it is damaged or swapped, as far as checksums tell, or
     if one of our entries is missing. `made`: the checksum of the table's creation."""
-    entries = _entries(store, folder)
+    entries = entries_of(store, folder)
     log, start = folder / "_delta_log", _newest_checkpoint(entries)
-    if start and not _is_sealed(store, log, start):
+    if start and not is_sealed(store, log, start):
         raise ValueError(f"checkpoint {start} is damaged")
     last = None if start or made is None else 0
     for version, name in entries:
@@ -99,15 +99,15 @@ def check_log(store: Store, folder: PurePath, made: int | None) -> None:
             if made is not None and zlib.crc32(data) != made:
                 raise ValueError("the creation of the table is damaged")
             continue
-        sealed = _sealed(data)
-        if sealed is None:
+        seal = sealed(data)
+        if seal is None:
             continue  # written by another program, or by an earlier version
-        if sealed.version != version or last not in (None, sealed.previous):
+        if seal.version != version or last not in (None, seal.previous):
             raise ValueError(f"entry {version} has the place of another, or one before it is missing")
-        last = sealed.record
+        last = seal.record
 
 
-def _sealed(data: bytes) -> Seal | None:
+def sealed(data: bytes) -> Seal | None:
     """The seal of an entry, if it has one; ValueError if the checksum is wrong."""
     first, _, body = data.partition(b"\n")
     stored = json.loads(first).get("commitInfo", {}).get(SEAL)
@@ -123,23 +123,23 @@ def _sealed(data: bytes) -> Seal | None:
 def seal_checkpoint(store: Store, folder: PurePath, version: int) -> None:
     """Write the checksum of a checkpoint into a file."""
     log = folder / "_delta_log"
-    store.put(log / _seal_of(version), str(_checkpoint_checksum(store, log, version)).encode())
+    store.put(log / seal_name(version), str(_checkpoint_checksum(store, log, version)).encode())
 
 
-def _is_sealed(store: Store, log: PurePath, version: int) -> bool:
+def is_sealed(store: Store, log: PurePath, version: int) -> bool:
     """Whether a checkpoint has its checksum, or none: of an earlier version, or another program."""
     try:
-        seal = store.read(log / _seal_of(version))
+        seal = store.read(log / seal_name(version))
     except FileNotFoundError:
         return True
     return int(seal) == _checkpoint_checksum(store, log, version)
 
 
 def _checkpoint_checksum(store: Store, log: PurePath, version: int) -> int:
-    return zlib.crc32(store.read(log / f"{version:020d}{_CHECKPOINT}"))
+    return zlib.crc32(store.read(log / f"{version:020d}{CHECKPOINT}"))
 
 
-def _seal_of(version: int) -> str:
+def seal_name(version: int) -> str:
     return f".{version:020d}.checkpoint.crc"  # Delta readers ignore names with a dot
 
 
@@ -149,11 +149,11 @@ def entry_path(folder: PurePath, version: int) -> PurePath:
 
 def checkpoint_of(store: Store, folder: PurePath) -> int:
     """The version of the newest checkpoint; 0 if there is none."""
-    return _newest_checkpoint(_entries(store, folder))
+    return _newest_checkpoint(entries_of(store, folder))
 
 
 def _newest_checkpoint(entries: Sequence[tuple[int, str]]) -> int:
-    return max((version for version, name in entries if name.endswith(_CHECKPOINT)), default=0)
+    return max((version for version, name in entries if name.endswith(CHECKPOINT)), default=0)
 
 
 def obsolete(store: Store, folder: PurePath, before: float) -> list[PurePath]:
@@ -162,17 +162,18 @@ def obsolete(store: Store, folder: PurePath, before: float) -> list[PurePath]:
     Later readers start from the checkpoint that was the newest then. Files before it are returned, the oldest first,
     so that deleting them leaves no gaps. The checkpoint's own entry stays: writers look for it.
     """
-    entries, log = _entries(store, folder), folder / "_delta_log"
+    entries, log = entries_of(store, folder), folder / "_delta_log"
     checkpoints = [
-        version for version, name in entries if name.endswith(_CHECKPOINT) and store.modified(log / name) < before
+        version for version, name in entries if name.endswith(CHECKPOINT) and store.modified(log / name) < before
     ]
     first_kept = max(checkpoints, default=0)
     gone = [(version, log / name) for version, name in entries if version < first_kept]
-    seals = [log / _seal_of(version) for version, path in gone if path.name.endswith(_CHECKPOINT)]
+    seals = [log / seal_name(version) for version, path in gone if path.name.endswith(CHECKPOINT)]
     return [*(path for _, path in gone), *(seal for seal in seals if store.exists(seal))]
 
 
-def _entries(store: Store, folder: PurePath) -> list[tuple[int, str]]:
+def entries_of(store: Store, folder: PurePath) -> list[tuple[int, str]]:
+    """Versions and names of the entries and checkpoints of a table's log, in order."""
     # Names, not paths: there may be ten thousand, and this is called often.
     matches = ((_ENTRY.fullmatch(name), name) for name in store.names(folder / "_delta_log"))
     return sorted((int(match[1]), name) for match, name in matches if match)

@@ -29,7 +29,7 @@ TEMPORARY_PREFIX = "presage-"  # of the folders of temporary homes
 
 NOT_DONE = "and try again; nothing has been written"
 KEPT = "; the request is committed and will be finished: do not send it again"
-VERIFY = "restore the home from a copy; presage log HOME verify names all that is damaged"
+REPAIR = "run presage log HOME repair, which repairs what the rest of the home tells, and names what is lost"
 
 
 def corrupt(what: str, path: PurePath | str, why: object, fix: str) -> PresageError:

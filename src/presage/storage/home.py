@@ -58,6 +58,10 @@ class HomeLayout:
         self._folders: dict[str, PurePath] = {}  # of streams
         self._existing: dict[PurePath, set[str]] = {}  # names in the folders of streams, as last listed
 
+    @property
+    def address(self) -> str:
+        return self.store.address(self.path)
+
     def stream_folder(self, name: str) -> PurePath:
         """The folder of a stream's tables, also of one that does not exist yet."""
         if name == RESULTS:
@@ -171,10 +175,6 @@ class Home(HomeLayout):
         if not self.store.is_local:
             raise error("NOT_LOCAL", path=self.store.address(self.path), what="the home of an engine with this source")
         return Path(self.path)
-
-    @property
-    def address(self) -> str:
-        return self.store.address(self.path)
 
     @property
     def is_own(self) -> bool:

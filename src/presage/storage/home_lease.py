@@ -120,6 +120,17 @@ def read_lease(store: Store, home: PurePath) -> LeaseState | None:
         return None
 
 
+def live_lease(store: Store, home: PurePath) -> LeaseState | None:
+    """The lease of a process that has the home now: one that changes within a beat or so; None if there is none."""
+    seen, since = read_lease(store, home), time.monotonic()
+    while seen is not None and not seen.released and time.monotonic() - since < 2 * BEAT:
+        time.sleep(LOOK)
+        found = read_lease(store, home)
+        if found != seen:
+            return None if found is None or found.released else found
+    return None
+
+
 def await_end(store: Store, home: PurePath, holder: str = "") -> bool:
     """Wait until the lease of another process has ended. False if it changes: that process is alive.
 

@@ -18,7 +18,7 @@ from typing import Any
 from presage.errors import PresageError, error
 from presage.storage import failpoints
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import corrupt
+from presage.storage.failures import REPAIR, corrupt
 from presage.storage.home import HomeLayout
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
@@ -221,7 +221,7 @@ class Names:
 def read_journal(store: Store, folder: PurePath, names: Names | None = None) -> JournalContent:
     """Head and records; a gap is an error. FileNotFoundError if a head was replaced meanwhile."""
     names = names or Names.of(store, folder)
-    head = _read_head(store, folder, names.heads[-1][1]) if names.heads else None
+    head = read_head(store, folder, names.heads[-1][1]) if names.heads else None
     content = JournalContent(head, [])
     numbers = [n for n in sorted(names.records) if n > content.base]
     # Of the two names of a record of an earlier version, the last one counts.
@@ -242,7 +242,7 @@ def _is_done(name: str) -> bool:
     return name.endswith(".done")
 
 
-def _read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
+def read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
     try:
         head = unseal(store.read(folder / name))
         return {"n": int(head["n"]), "state": head["state"]}
@@ -272,4 +272,4 @@ def _check_unbroken(store: Store, folder: PurePath, content: JournalContent) -> 
 
 
 def corrupt_journal(folder: PurePath, what: str, why: str) -> PresageError:
-    return corrupt(what, folder.parent, why, "restore the journal folder from a copy of the home")
+    return corrupt(what, folder.parent, why, f"{REPAIR}; else restore the journal folder from a copy of the home")

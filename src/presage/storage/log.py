@@ -19,7 +19,7 @@ from presage.model.paths import home_place
 from presage.storage.archive import Archive, state_of
 from presage.storage.catalog_log import CatalogEntry
 from presage.storage.columns import EVENTS, MIN_TIME, SEQ, table_schemas
-from presage.storage.committer import Committer
+from presage.storage.committer import Committer, Mend
 from presage.storage.data_files import read_data
 from presage.storage.delivery import Deliveries, Delivery, taken_table
 from presage.storage.delta import DeltaTables, Tables
@@ -97,16 +97,17 @@ class Log:
         tables: Callable[[Home], Tables] = DeltaTables,
         options: Mapping[str, str] | None = None,
         standby: bool = False,
+        mend: Mend | None = None,
     ) -> Log:
         """Open the home at a path or address, and recover it after a crash. None: a temporary home. `standby`: wait
-        until no other process has it."""
+        until no other process has it. `mend`: see `Committer`."""
         watch: Watch | None = None
         while True:
             try:
                 with storage(home_place(path) if path else temporary_folder(), "and open the home again"):
                     home = Home.open(path, durable, options, without_lock=watch is not None and watch.has_ended())
                     try:
-                        return cls(home, Committer(home, tables(home), points))
+                        return cls(home, Committer(home, tables(home), points, mend))
                     except BaseException:
                         home.unlock()
                         raise

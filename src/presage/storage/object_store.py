@@ -116,10 +116,13 @@ class ObjectStore(Store):
             return sorted(PurePosixPath(path).name for path in paths)
 
     def walk(self, folder: PurePath) -> Iterator[PurePath]:
+        return (path for path, _ in self.sizes(folder))
+
+    def sizes(self, folder: PurePath) -> Iterator[tuple[PurePath, int]]:
         prefix = self._key(folder)
         with _failures(folder):
             for batch in obstore.list(self.client, prefix):
-                yield from (folder / each["path"].removeprefix(f"{prefix}/") for each in batch)
+                yield from ((folder / each["path"].removeprefix(f"{prefix}/"), each["size"]) for each in batch)
 
     def size(self, path: PurePath) -> int:
         return int(self._head(path)["size"])

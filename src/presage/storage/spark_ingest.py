@@ -41,7 +41,8 @@ _ARRIVAL = "__presage_arrival"  # the row's number in the frame, which orders eq
 _COUNTED = "part int, rows long, ignored string"
 _DIGITS: dict[DataType, int] = {INT: 9, LONG: 18, DOUBLE: 15}  # of a DECIMAL without fraction that always fits
 _WRITTEN = (
-    "part int, name string, path string, size long, rows long, stats string, digest long, first_time long, last_time long"
+    "part int, name string, path string, size long, rows long, stats string, digest long, "
+    "first_time long, last_time long"
 )
 _EXACT: dict[DataType, tuple[type[st.DataType], ...]] = {
     STRING: (st.StringType, st.CharType, st.VarcharType),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -93,6 +93,12 @@ class Store(ABC):
                 yield from self.walk(below)
             else:
                 yield below
+
+    def sizes(self, folder: PurePath) -> Iterator[tuple[PurePath, int]]:
+        """All files below a folder with their sizes; without those that are deleted meanwhile."""
+        for path in self.walk(folder):
+            with suppress(FileNotFoundError):
+                yield path, self.size(path)
 
     @abstractmethod
     def is_folder(self, path: PurePath) -> bool:
