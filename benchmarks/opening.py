@@ -1,9 +1,9 @@
 """Opening a home of 10,000 records and 1,000 statements: in a folder, and in a bucket of an S3 server.
 
-The records are appends of ten events, each with statements deployed that read them; the statements are of several forms: filters,
-windows, joins of both, patterns, INSERT INTO. Maintenance runs as in a live engine. The home is opened seven times after it
-was closed, and seven times after it was killed with records since the head; each time in a process of its own. Printed:
-seconds in `Engine(…)`, and seconds of the whole process, with Python and all imports.
+The records are appends of ten events, with statements deployed before that read them: filters, windows, joins, patterns
+and INSERT INTO. Maintenance and batches run in between. The home is opened after it was closed, and after it was killed
+with records since the head, in turn, each time in a process of its own. Printed: seconds in `Engine(…)`, and seconds of
+the whole process, with Python and all imports.
 Run as: python benchmarks/opening.py [records] [statements] [--bucket]
 """
 
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from presage import Engine
@@ -66,15 +67,11 @@ def text(number: int) -> str:
     return forms[number % len(forms) if number < 60 else number % 5]
 
 
-def rows(record: int) -> list[dict[str, object]]:
-    seconds = record * ROWS
-    times = [
-        f"2024-03-{1 + (seconds + i) // 86_400:02d}T{(seconds + i) // 3600 % 24:02d}:{(seconds + i) // 60 % 60:02d}"
-        f":{(seconds + i) % 60:02d}Z"
-        for i in range(ROWS)
-    ]
+def rows(stream: str, record: int) -> list[dict[str, object]]:
+    value = "bid" if stream == "Quote" else "price"
+    begin = datetime(2024, 3, 1, tzinfo=UTC) + timedelta(seconds=record * ROWS)
     return [
-        {"sym": f"s{(record + i) % 50}", "price": (record * 7 + i) % 100 / 10, "bid": i / 10, "at": times[i]}
+        {"sym": f"s{(record + i) % 50}", value: (record * 7 + i) % 100 / 10, "at": begin + timedelta(seconds=i)}
         for i in range(ROWS)
     ]
 
@@ -88,13 +85,8 @@ def build(home: Path, records: int, count: int) -> Path:
             if record == 0:
                 for number in range(count):
                     engine.deploy(text(number), name=f"statement {number}")
-            engine.load(
-                "Quote" if record % 10 == 9 else "Tick",
-                [
-                    {k: v for k, v in row.items() if k != ("price" if record % 10 == 9 else "bid")}
-                    for row in rows(record)
-                ],
-            )
+            stream = "Quote" if record % 10 == 9 else "Tick"
+            engine.load(stream, rows(stream, record))
             if record % PAUSE == PAUSE - 1:
                 engine.maintain()
                 next(iter(engine.deployments.values())).drain()
@@ -120,26 +112,17 @@ def report(name: str, times: list[tuple[float, float]]) -> float:
 def in_bucket(home: Path, count: int, rounds: int) -> None:
     from presage.operations.copying import Copy
 
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hush"},
-    ) as server:
-        assert server.stdout is not None and server.stdin is not None
-        os.environ |= {
-            "AWS_ACCESS_KEY_ID": "key",
-            "AWS_SECRET_ACCESS_KEY": "hush",
-            "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT_URL": server.stdout.readline().strip(),
-            "AWS_ALLOW_HTTP": "true",
-        }
+    names = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "us-east-1"}
+    os.environ |= names | {"AWS_ALLOW_HTTP": "true"}
+    command = [sys.executable, "-c", SERVER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        os.environ["AWS_ENDPOINT_URL"] = server.stdout.readline().strip()
         begin = time.perf_counter()
         copied = Copy(home, "s3://opening/home").run()
         print(f"copied {copied.files:,} files, {copied.bytes / 1e6:.1f} MB in {time.perf_counter() - begin:.1f} s")
         report("bucket, closed", [opened("s3://opening/home", count) for _ in range(rounds)])
-        server.stdin.close()
+        server.terminate()
 
 
 def main(arguments: list[str]) -> int:

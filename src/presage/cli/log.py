@@ -6,6 +6,7 @@ import typer
 
 from presage.cli.failures import reported
 from presage.cli.log_compact import compact
+from presage.cli.log_copy import copy
 from presage.cli.log_export import export
 from presage.cli.log_inspect import inspect
 from presage.cli.log_repair import repair
@@ -25,5 +26,5 @@ def home_of(context: typer.Context, home: HomeFolder) -> None:
         context.obj = home_place(home)
 
 
-for command in (inspect, compact, verify, repair, export):
+for command in (inspect, compact, verify, repair, copy, export):
     log.command()(for_typer(command))

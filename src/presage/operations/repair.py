@@ -42,7 +42,7 @@ class Repair:
         """Repair what keeps the home from being opened. HOME_LOCKED if a process has it."""
         store, folder = open_place(self._home)
         with storage(store.address(folder), "and try again"):
-            application = read_format(store, folder)
+            application = read_format(store, folder).application
             if not self._write:
                 return self._planned(HomeLayout(store, folder), application)
             home = Home.open(self._home)

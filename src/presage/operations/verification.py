@@ -160,7 +160,8 @@ class Verification:
             what = f"its Delta log ends with record {state.transaction}, the journal has applied {max(applied)}"
             yield Finding(self._below(folder), what)
         rows, counted = 0, numbers if _is_numbered(stream, table) else None
-        digests = {file.path: file.digest for file in replay(snapshot.layout.store, folder, snapshot.id).adds.values()}
+        said = replay(snapshot.layout.store, folder, snapshot.application).adds
+        digests = {name: file.digest for name, file in said.items()}
         for file in list(state.files.values()):
             rows += file.rows
             digest = digests.get(file.name)

@@ -144,7 +144,7 @@ class DeltaTables:
         version = state.version + 1
         try:
             removed = [(f.name, f.size) for f in gone]
-            data = entry(Seal(version, n, state.transaction), self._home.id, adds, removed, not rewrites)
+            data = entry(Seal(version, n, state.transaction), self._home.application, adds, removed, not rewrites)
             self._store.create(entry_path(folder, version), data)
         except FileExistsError:
             del self._tables[folder]  # another program has written to the table: keep its change
@@ -187,7 +187,7 @@ class DeltaTables:
 
     def _table(self, folder: PurePath) -> Table:
         if folder not in self._tables:
-            self._tables[folder] = read_table(self._store, folder, self._home.id)
+            self._tables[folder] = read_table(self._store, folder, self._home.application)
         return self._tables[folder]
 
     def _checkpoint_if_due(self, folder: PurePath, commits: int) -> None:

@@ -139,6 +139,11 @@ def _checkpoint_checksum(store: Store, log: PurePath, version: int) -> int:
     return zlib.crc32(store.read(log / f"{version:020d}{CHECKPOINT}"))
 
 
+def seal_of(checkpoint: PurePath) -> PurePath:
+    """The file with the checksum of a checkpoint."""
+    return checkpoint.with_name(seal_name(int(checkpoint.name.removesuffix(CHECKPOINT))))
+
+
 def seal_name(version: int) -> str:
     return f".{version:020d}.checkpoint.crc"  # Delta readers ignore names with a dot
 

@@ -285,6 +285,15 @@ class Log:
         return StreamProgress(state.accepted + state.late + state.rejected, state.last_time, state.watermark)
 
     @property
+    def holder(self) -> str:
+        """The lease of the process that took over the home last; empty if none did."""
+        return self._committer.state.holder
+
+    def tables(self) -> list[tuple[str, str]]:
+        """(stream, table) of all tables, internal ones too."""
+        return self._committer.tables()
+
+    @property
     def records(self) -> int:
         """The number of records committed so far."""
         return self._committer.state.n
