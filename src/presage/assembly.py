@@ -76,7 +76,7 @@ class Assembly:
         self.session = session
         self.lock = threading.RLock()
         self._closed = False
-        self._permissions = options.permissions
+        self._permissions, self._options = options.permissions, options
         # Before the home is opened.
         check_placement(options.placement)
         check_chunk(options.rows_per_chunk)
@@ -102,7 +102,7 @@ class Assembly:
         # On the driver shards would only cost.
         shards = options.parallelism if options.rows_per_batch > options.rows_on_driver else 1
         try:
-            job = self._new_job(options)
+            job = self.new_job(self.log)
             self.trigger = Trigger(self.log, job)
             feed = ResultFeed(job, self.log.archive)
             self.sinks = Sinks(self.log, self.workspace, feed, self.lock, self._write_kafka)
@@ -148,9 +148,11 @@ class Assembly:
         collect = MetricsCollector(self.log, self.deployments, self.sources, self.sinks, self.trigger.trouble)
         self.report = EngineReport(self.log, collect, len(self.deployments), options.metrics_file)
 
-    def _new_job(self, options: Options) -> Job:
+    def new_job(self, log: Log) -> Job:
+        """A job of the log, without statements' programs."""
+        options = self._options
         return Job(
-            self.log,
+            log,
             self.tables.now,
             lambda name: self.workspace.catalog.types[name],
             fallback=self._catalyst,

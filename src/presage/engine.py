@@ -278,7 +278,7 @@ class Engine:
     def repair(self, work: Repair) -> list[Repaired]:
         """Compute damaged states and rows of statements again, for `presage log HOME repair`."""
         self._parts.check_open()
-        return work.states(self._log, self._deployments.job)
+        return work.statements(self._log, self._deployments.job, self._parts.new_job)
 
     def metrics(self) -> Metrics:
         """Metrics of streams, statements, sources, job and process: `.prometheus()`, `.json()`, `.values`."""

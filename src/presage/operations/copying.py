@@ -22,7 +22,16 @@ from presage.storage.data_files import PIECE, digest_of
 from presage.storage.delta_log import CHECKPOINT, seal_of
 from presage.storage.delta_replay import replay
 from presage.storage.failures import REPAIR, corrupt, storage
-from presage.storage.home import APPLICATION, FORMAT_FILE, Home, check_folder, new_format, open_place, read_format
+from presage.storage.home import (
+    APPLICATION,
+    FORMAT_FILE,
+    UNFINISHED,
+    Home,
+    check_folder,
+    new_format,
+    open_place,
+    read_format,
+)
 from presage.storage.home_lease import FILE as LEASE
 from presage.storage.home_lease import LeaseState
 from presage.storage.lock import LOCK_FILE
@@ -32,10 +41,9 @@ from presage.storage.store import Store
 if TYPE_CHECKING:
     from presage.storage.object_store import ObjectStore
 
-MARK = "copy.json"  # in an unfinished copy: the identity of its source
 REPORT = "running.json"
 # Of a process and its opening, not of the home.
-LEFT_OUT = {LOCK_FILE, LEASE, FORMAT_FILE, REPORT, MARK}
+LEFT_OUT = {LOCK_FILE, LEASE, FORMAT_FILE, REPORT, UNFINISHED}
 THREADS = 8
 
 
@@ -69,7 +77,7 @@ class Copy:
                     raise error("HOME_OVERTAKEN", what="the lease", path=log.home.address)
                 # From here on it is a home.
                 store.create(place / FORMAT_FILE, seal(self._format(log.home, report.id)))
-                store.delete(place / MARK)
+                store.delete(place / UNFINISHED)
                 store.flush(place)
         return report
 
@@ -80,9 +88,9 @@ class Copy:
         names = os.listdir(place) if store.is_local and os.path.isdir(place) else store.names(place)
         if FORMAT_FILE in names:
             raise _refused(source, f"'{target}' is a home already", "choose an empty place")
-        if MARK in names:
+        if UNFINISHED in names:
             try:
-                begun = unseal(store.read(place / MARK))["of"]
+                begun = unseal(store.read(place / UNFINISHED))["of"]
             except (ValueError, KeyError, TypeError):
                 begun = "another home"
             if begun == identity:
@@ -97,7 +105,7 @@ class Copy:
             Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
         else:
             cast("ObjectStore", store).probe(place)
-        store.put(place / MARK, seal({"of": identity}))
+        store.put(place / UNFINISHED, seal({"of": identity}))
 
     def _check_source(self, home: Home, store: Store) -> None:
         if not store.is_local and any(path.suffix == ".spool" for path in home.store.walk(home.path / "spool")):
@@ -119,7 +127,7 @@ class Copy:
         home = log.home
         files = dict(_files_of(log))
         for path in [*store.walk(place)]:
-            if path != place / MARK and path.relative_to(place) not in files:
+            if path != place / UNFINISHED and path.relative_to(place) not in files:
                 store.delete(path)  # of an earlier attempt
         with ThreadPoolExecutor(THREADS) as threads:
             jobs = [threads.submit(_copied, home, store, place, name, files[name]) for name in sorted(files)]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from presage.declarations.contexts import read_context
 from presage.errors import PresageError
 from presage.functions.constant_arguments import patterns_of_older_homes
 from presage.live import results
 from presage.live.job import Job
+from presage.live.result_repair import LostRows, NewJob, repair_results
 from presage.live.state_repair import LostState, compute_again, lost_states
 from presage.operations.verification import Finding, Verification
 from presage.operators.knowledge.library import Library
@@ -24,10 +25,13 @@ from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, table_schemas
 from presage.storage.delta_schema import to_delta
 from presage.storage.failures import storage
-from presage.storage.home import RESULTS, Home, HomeLayout, open_place, read_format
-from presage.storage.home_repair import HomeRepair, Repaired, Schemas
+from presage.storage.home import FORMAT_FILE, RESULTS, UNFINISHED, Home, HomeLayout, new_format, open_place, read_format
+from presage.storage.home_repair import HomeRepair, Repaired, Schemas, application_of
 from presage.storage.home_state import HomeState, state_after
 from presage.storage.journal import Record, read_journal
+from presage.storage.lock import HomeLock
+from presage.storage.sealed_json import seal
+from presage.storage.store import Store
 from presage.workspace import Workspace
 
 
@@ -42,13 +46,16 @@ class Repair:
         """Repair what keeps the home from being opened. HOME_LOCKED if a process has it."""
         store, folder = open_place(self._home)
         with storage(store.address(folder), "and try again"):
+            done = self._format(store, folder)
+            if any(each.why_not for each in done) or (done and not self._write):
+                return done
             application = read_format(store, folder).application
             if not self._write:
                 return self._planned(HomeLayout(store, folder), application)
             home = Home.open(self._home)
             try:
                 home.await_free("")
-                done = [*self._repair(home, application).journal()]
+                done += self._repair(home, application).journal()
             finally:
                 home.unlock()
         if any(each.why_not for each in done):
@@ -66,6 +73,30 @@ class Repair:
                 done.append(Repaired(".", refused.message, "it still cannot be opened"))
         return done
 
+    def _format(self, store: Store, folder: PurePath) -> list[Repaired]:
+        """Write the format file again, with the identity by which the tables know the home."""
+        try:
+            read_format(store, folder)
+            return []
+        except PresageError as problem:
+            is_lost = problem.code == "NOT_A_HOME" and not store.exists(folder / UNFINISHED)
+            if problem.code != "HOME_CORRUPT" and not (is_lost and store.names(folder / "journal")):
+                raise
+            what = f"the format file: {problem.message}"
+        application = application_of(HomeLayout(store, folder))
+        if application is None:
+            return [Repaired(FORMAT_FILE, what, "no table tells the identity of the home")]
+        if self._write:
+            lock = HomeLock.take(Path(folder)) if store.is_local else None
+            try:
+                if store.is_folder(folder / FORMAT_FILE):
+                    store.delete_folder(folder / FORMAT_FILE)
+                store.put(folder / FORMAT_FILE, seal({**new_format(), "id": application}))
+            finally:
+                if lock is not None:
+                    lock.release()
+        return [Repaired(FORMAT_FILE, what)]
+
     def _planned(self, layout: HomeLayout, application: str) -> list[Repaired]:
         repair = self._repair(layout, application)
         done = [*repair.journal()]
@@ -78,16 +109,21 @@ class Repair:
     def _repair(self, layout: HomeLayout, application: str) -> HomeRepair:
         return HomeRepair(layout, application, lambda: _schemas(layout), self._write)
 
-    def states(self, log: Log, job: Job) -> list[Repaired]:
-        """Compute the states again that cannot be read, in an open engine."""
+    def statements(self, log: Log, job: Job, new_job: NewJob) -> list[Repaired]:
+        """Compute the rows and states again that cannot be read, in an open engine. `new_job`: see `Assembly`."""
+        rows = repair_results(log, job, new_job)
         lost = list(lost_states(log, job))
-        if self._write:
-            compute_again(job, lost)
-        return [_of_state(each) for each in lost]
+        compute_again(job, lost)
+        return [*map(_of_rows, rows), *map(_of_state, lost)]
 
     def remaining(self) -> list[Finding]:
         """What is damaged now; reads all of the home."""
         return list(Verification(self._home).findings())
+
+
+def _of_rows(lost: LostRows) -> Repaired:
+    what = f"{lost.rows:,} rows of statements {', '.join(lost.statements)}" if lost.rows else "rows of statements"
+    return Repaired(f"results/{EVENTS}/{lost.file}", what, lost.why_not)
 
 
 def _of_state(lost: LostState) -> Repaired:

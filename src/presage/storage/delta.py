@@ -214,12 +214,18 @@ def _mark(store: Store, folder: PurePath) -> dict[str, Any]:
         raise _corrupt(folder, f"'{MARK}'", broken) from broken
 
 
+def created(store: Store, folder: PurePath) -> int | None:
+    """The checksum of a table's creation; None if it is not known."""
+    made: int | None = _mark(store, folder.parent).get("tables", {}).get(folder.name)
+    return made
+
+
 def read_table(store: Store, folder: PurePath, application: str) -> Table:
     """The state of a table according to its log. `application`: the id of the home, whose transactions count."""
     from deltalake.exceptions import DeltaError
 
     try:
-        check_log(store, folder, _mark(store, folder.parent).get("tables", {}).get(folder.name))
+        check_log(store, folder, created(store, folder))
         handle = store.delta_table(folder)
         actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
         files = sorted(map(_from_action, actions), key=lambda file: file.name)

@@ -10,6 +10,7 @@ import io
 import json
 import time
 import uuid
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -22,11 +23,14 @@ from presage.storage.delta_log import CHECKPOINT, DIGEST, entries_of, is_sealed,
 from presage.storage.journal import FileAdd
 from presage.storage.store import Store
 
+SOME = -1
+
 
 @dataclass
 class Replay:
     """What a log says. `lost`: names of entries and checkpoints that cannot be read; `holes`: runs of versions without
-    an entry that can be read, each with the record before it, the record after it (None: none is), and its length."""
+    an entry that can be read, each with the record before it, the record after it (None: none is), and its length, or
+    `SOME` where an entry has been replaced by one of another program."""
 
     version: int = -1  # the newest, readable or not
     base: int = 0  # the record up to which a checkpoint covers everything
@@ -62,8 +66,9 @@ class Replay:
         self.is_foreign |= protocol is not None and protocol["minReaderVersion"] > 1
 
 
-def replay(store: Store, folder: PurePath, application: str) -> Replay:
-    """Read all of a log that can be read, from the newest checkpoint that can be."""
+def replay(store: Store, folder: PurePath, application: str, made: int | None = None) -> Replay:
+    """Read all of a log that can be read, from the newest checkpoint that can be. `made`: the checksum of the creation
+    of the table, if known."""
     found, log = Replay(), folder / "_delta_log"
     entries = entries_of(store, folder)
     start = -1
@@ -83,21 +88,26 @@ def replay(store: Store, folder: PurePath, application: str) -> Replay:
         found.version = max(found.version, version)
         if version <= start or name.endswith(CHECKPOINT):
             continue
+        begun = False
         try:
             data = store.read(log / name)
             seal = sealed(data) if version else None
-            if seal is not None and seal.version != version:
+            if (seal is not None and seal.version != version) or (not version and made not in (None, zlib.crc32(data))):
                 raise ValueError("it has the place of another")
             actions = [json.loads(line) for line in data.splitlines() if line.strip()]
             for action in actions:
+                begun = True
                 found.take(action)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             found.lost.append(name)
+            found.is_foreign |= begun  # half of what another program wrote
             continue
         if version:
             ours = [each["txn"]["version"] for each in actions if each.get("txn", {}).get("appId") == application]
             if version > expected:
                 found.holes.append((last, max(ours, default=last), version - expected))
+            elif seal is not None and seal.previous != last:
+                found.holes.append((last, seal.record, SOME))
             found.records.update(ours)
             last, expected = max([last, *ours]), version + 1
     if found.version >= expected:

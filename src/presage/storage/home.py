@@ -31,6 +31,7 @@ from presage.storage.store import Store
 EARLIER, FORMAT = 1, 2  # the format of journals with marks, which is read, and the present one
 FORMAT_FILE = "presage.json"
 APPLICATION = "application"  # in the format file of a copy: the identity that tables know it by
+UNFINISHED = "copy.json"  # in a copy that is not complete yet: the identity of its source
 PRIVATE = "private"  # in the format file: the folder was closed to other users once
 LONGEST_NAME = 255  # characters of a file name
 FOLDERS = ("catalog", "streams", "journal", "derived", "states")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +15,11 @@ from pathlib import PurePath
 
 from presage.errors import PresageError
 from presage.storage.catalog_log import CatalogLog
+from presage.storage.columns import EVENTS, TABLES
 from presage.storage.consistency import changes_of
 from presage.storage.delta import MARK, generation_of
 from presage.storage.delta_log import entry_path
+from presage.storage.delta_replay import replay
 from presage.storage.home import HomeLayout, tables_of
 from presage.storage.home_state import HomeState, state_after
 from presage.storage.journal import Names, Record, head_name, read_head, read_journal, read_record
@@ -178,6 +181,16 @@ class HomeRepair:
 
     def _below(self, path: PurePath) -> str:
         return str(path.relative_to(self._home.path))
+
+
+def application_of(home: HomeLayout) -> str | None:
+    """The identity that the transactions of most tables name; None if no log can be read."""
+    named = Counter[str]()
+    for path in (home.streams, home.derived, home.path):
+        for stream in home.store.names(path):
+            for table in TABLES if home.store.is_folder(path / stream / EVENTS) else ():
+                named.update(replay(home.store, path / stream / table, "").transactions)
+    return next((name for name, _ in named.most_common(1)), None)
 
 
 def _clear(home: HomeLayout, path: PurePath) -> None:

@@ -22,7 +22,7 @@ from presage.storage.columns import EVENTS, MIN_TIME, SEQ, table_schemas
 from presage.storage.committer import Committer, Mend
 from presage.storage.data_files import read_data
 from presage.storage.delivery import Deliveries, Delivery, taken_table
-from presage.storage.delta import DeltaTables, Tables
+from presage.storage.delta import DeltaTables, LiveFile, Tables
 from presage.storage.delta_schema import to_delta
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
@@ -382,6 +382,19 @@ class Log:
                 raise
             draft = Record(turn.n, kind, turn.at, creates=new, catalog=catalog, parts=parts, live=live)
             return self._committer.publish(turn, draft)
+
+    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
+        return self._committer.files(stream, table) if (stream, table) in self.tables() else ()
+
+    def replace_files(self, stream: str, names: Iterable[str], rows: pa.Table) -> None:
+        """Replace data files of an internal table that cannot be read by one with their rows."""
+        with self._committer.turn() as turn:
+            gone = [file for file in self.files(stream, EVENTS) if file.name in names]
+            adds = self._committer.stage(turn, stream, {EVENTS: rows}) if rows.num_rows else {}
+            more = rows.num_rows - sum(file.rows for file in gone)
+            removes = {EVENTS: [file.name for file in gone]}
+            part = Part(stream, adds=adds, removes=removes, rewrites=True, accepted=more)
+            self._committer.publish(turn, Record(turn.n, "repair", turn.at, parts=[part]))
 
     def _part(self, turn: Turn, name: str, rows: pa.Table, watermark: int | None) -> Part:
         staged = self._committer.stage(turn, name, {EVENTS: rows}) if rows.num_rows else {}

@@ -18,7 +18,7 @@ import pyarrow as pa
 from presage.errors import PresageError
 from presage.storage.columns import LATE, ORDER, REJECTED
 from presage.storage.data_files import archived, digest_of
-from presage.storage.delta import CONFIGURATION
+from presage.storage.delta import CONFIGURATION, created
 from presage.storage.delta_log import Seal, entry, entry_path, is_sealed, seal_checkpoint
 from presage.storage.delta_replay import checkpoint, new_metadata, replay
 from presage.storage.delta_schema import to_delta
@@ -54,7 +54,11 @@ class TableRepair:
         self._application, self._stream, self._table = application, stream, table
         self._state, self._covered, self._last, self._schema = state, covered, last, schema
         self._records = [record for record in records if record.n >= state.generation]
-        self._replay = replay(self._store, self._folder, application)
+        try:
+            made = created(self._store, self._folder)
+        except PresageError:
+            made = None  # the mark of the stream is damaged
+        self._replay = replay(self._store, self._folder, application, made)
         self._unseen = [
             record
             for record in self._records

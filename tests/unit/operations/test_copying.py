@@ -1,4 +1,4 @@
-"""A home that is copied: the same rows, an identity of its own, nothing overwritten, and an unfinished copy is no home."""
+"""A home that is copied: the same rows, an identity of its own, nothing overwritten, no home before it is complete."""
 
 from __future__ import annotations
 

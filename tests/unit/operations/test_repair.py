@@ -124,7 +124,34 @@ def damage_states(home: Path) -> None:
         path.write_bytes(data)
 
 
+def lose_results(home: Path) -> None:
+    sorted((home / "results/events").glob("*.parquet"))[1].unlink()
+
+
+def damage_all_results(home: Path) -> None:
+    for path in (home / "results/events").glob("*.parquet"):
+        path.write_bytes(path.read_bytes() + b"more")
+
+
+def lose_results_and_states(home: Path) -> None:
+    lose_states(home)
+    sorted((home / "results/events").glob("*.parquet"))[-1].write_bytes(b"")
+
+
+def lose_format(home: Path) -> None:
+    (home / "presage.json").unlink()
+
+
+def damage_format(home: Path) -> None:
+    (home / "presage.json").write_text("{")
+
+
 DAMAGES = [
+    lose_format,
+    damage_format,
+    lose_results,
+    damage_all_results,
+    lose_results_and_states,
     lose_last_entry,
     damage_last_entry,
     damage_middle_entry,
