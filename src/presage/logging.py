@@ -23,7 +23,7 @@ FORMATS = ("json", "text")
 LEVELS = ("debug", "info", "warning", "error")
 # All codes. docs/guide/monitoring.md has the same list; a test compares them.
 CODES = (
-    *("ENGINE_OPENED", "ENGINE_CLOSED", "STANDBY", "SPARK_STARTING"),
+    *("ENGINE_OPENED", "ENGINE_CLOSED", "STANDBY", "FILES_MISSING", "SPARK_STARTING"),
     *("STATEMENT_DEPLOYED", "STATEMENT_STOPPED", "STATEMENT_FAILED", "STATEMENT_FINISHED", "STATEMENT_REBUILT"),
     *("STATEMENT_RESUMED", "STATEMENTS_APART", "STOPPED_EARLY", "QUERY_WARNING"),
     *("BATCH", "BATCH_FAILED", "BATCH_ON_DRIVER", "SUBSCRIBER_FAILED"),

@@ -12,6 +12,7 @@ from presage.errors import PresageError
 from presage.live.job import Job
 from presage.live.state_files import Chain, chains_from_json, is_lost_state, read_chain
 from presage.live.statement import RUNNING
+from presage.live.statement_update import from_the_beginning
 from presage.storage import Log
 
 
@@ -57,6 +58,13 @@ def _problem(log: Log, chain: Chain) -> PresageError | None:
 
 def compute_again(job: Job, lost: list[LostState]) -> None:
     """Compute the states again, up to the end of the log."""
-    job.forget_states({each.number: each.why for each in lost if each.repeats})
+    with job.between_batches():
+        again = {
+            each.number: from_the_beginning(job.statements[each.number], job.programs[each.number], each.why)
+            for each in lost
+            if each.repeats
+        }
+        if again:
+            job.change(again, "repair")
     while job.advance():
         pass

@@ -19,6 +19,7 @@ import pyarrow as pa
 from presage.errors import PresageError
 from presage.live.state_files import Chain, chains_from_json, read_chain
 from presage.live.statement import Statement
+from presage.model.time import format_timestamp
 from presage.operators.knowledge.library import Library
 from presage.storage.catalog_codec import SOURCES, damaged_copies
 from presage.storage.catalog_log import CatalogEntry, CatalogLog
@@ -27,13 +28,12 @@ from presage.storage.data_files import archived, digest_of
 from presage.storage.delta import LiveFile, Table
 from presage.storage.delta_replay import replay
 from presage.storage.failures import first_line
-from presage.storage.home import DERIVED
+from presage.storage.home import DERIVED, RESULTS
 from presage.storage.home_state import LiveState, changed_tables
 from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 from presage.storage.store import Store
 
 FROM_COPY = "restore it from a copy of the home"
-FROM_LOG = "presage log HOME repair writes it again"
 FROM_INPUT = "presage log HOME repair computes the rows again, if the log still holds all that was read"
 BY_ITSELF = "nothing: the engine computes the state again from the log, if the log still holds all that was read"
 
@@ -168,7 +168,8 @@ class Verification:
             for finding in self._file(snapshot.layout.store, folder / file.name, file, digest, state, counted):
                 # An engine may have compacted the table since, and deleted the file.
                 if snapshot.layout.store.exists(folder / file.name) or file.name in snapshot.table(stream, table).files:
-                    yield finding
+                    what = f"{finding.what}; {_contents(stream, table, file)}"
+                    yield Finding(finding.where, what, FROM_INPUT if stream == RESULTS else FROM_COPY)
         expected = None if snapshot.pending else snapshot.state.streams[stream].rows_of(stream, table)
         if expected is not None and state.transaction <= snapshot.state.n and rows != expected:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")
@@ -265,6 +266,13 @@ class Numbers:
             first = 8 * byte + next(bit for bit in range(8) if not self._bits[byte] >> bit & 1)
             what = f"the numbers of events are broken: {missing:,} are missing, {first:,} is the first"
             yield Finding("streams", what)
+
+
+def _contents(stream: str, table: str, file: LiveFile) -> str:
+    """What a data file holds, for people: its rows are lost if it is."""
+    times = [format_timestamp(time) for time in (file.first_time, file.last_time) if time is not None]
+    span = f", {' to '.join(times)}" if times else ""
+    return f"it holds {file.rows:,} rows of {table} of '{stream.removeprefix(DERIVED)}'{span}"
 
 
 def _is_numbered(stream: str, table: str) -> bool:

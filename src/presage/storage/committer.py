@@ -17,13 +17,14 @@ from pathlib import PurePath
 import pyarrow as pa
 
 from presage.errors import PresageError, error
+from presage.logging import WARNING, tell
 from presage.model.time import wall_clock
 from presage.storage import failpoints
 from presage.storage.catalog_log import CatalogLog
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import KEPT, NOT_DONE, corrupt, is_full, is_of_storage, storage, storage_error
+from presage.storage.failures import KEPT, NOT_DONE, REPAIR, corrupt, is_full, is_of_storage, storage, storage_error
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
 from presage.storage.journal import FileAdd, Journal, Part, Record, Turn
@@ -100,11 +101,17 @@ class Committer:
         self._home.begin()
 
     def _remove_leftovers(self, base: int, records: list[Record]) -> None:
-        """Remove the staged files of numbers after `base` that none of the records names."""
+        """Remove the staged files of numbers after `base` that none of the records names. The listing that this needs
+        also tells which files of tables are gone; the home opens without them, and reading them is an error."""
         changes = [change for record in records for change in record.changes()]
         named = {file.path for change in changes for files in change.adds.values() for file in files}
         for stream, table in self.tables():
-            sweep(self._home.store, self._home.table_folder(stream, table), base, self.state.n + 1, named)
+            found = sweep(self._home.store, self._home.table_folder(stream, table), base, self.state.n + 1, named)
+            lost = [file.name for file in self._tables.files(stream, table) if file.name not in found]
+            if lost:
+                text = "table '{table}' of '{stream}' has lost {count} data files, {first} is one: {fix}"
+                which = {"table": table, "stream": stream, "count": str(len(lost)), "first": lost[0]}
+                tell(WARNING, "FILES_MISSING", text, failure=None, **which, fix=REPAIR)
 
     @contextmanager
     def turn(self) -> Iterator[Turn]:

@@ -144,13 +144,16 @@ def staged_by(name: str) -> int | None:
     return int(staged[1]) if staged else None
 
 
-def sweep(store: Store, folder: PurePath, after: int, up_to: int, named: set[str]) -> None:
+def sweep(store: Store, folder: PurePath, after: int, up_to: int, named: set[str]) -> set[str]:
     """Remove the data files staged for records after `after`, up to `up_to`, that no record names: they were never
-    committed. Later ones may be those of a process that has taken over the home meanwhile."""
-    for name in store.names(folder):
+    committed. Later ones may be those of a process that has taken over the home meanwhile. Returns the names in the
+    folder."""
+    names = store.names(folder)
+    for name in names:
         n = staged_by(name)
         if n is not None and after < n <= up_to and name not in named:
             store.delete(folder / name)
+    return set(names)
 
 
 def discard(store: Store, folder: PurePath, token: str, keep: frozenset[str] = frozenset()) -> None:
