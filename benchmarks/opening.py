@@ -118,7 +118,9 @@ def in_bucket(home: Path, count: int, rounds: int) -> None:
     names = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "us-east-1"}
     os.environ |= names | {"AWS_ALLOW_HTTP": "true"}
     command = [sys.executable, "-c", SERVER]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as server:
         assert server.stdout is not None
         os.environ["AWS_ENDPOINT_URL"] = server.stdout.readline().strip()
         begin = time.perf_counter()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from presage.errors import PresageError, error
 from presage.storage import Log
-from presage.storage.data_files import PIECE, digest_of
+from presage.storage.data_files import PIECE
 from presage.storage.delta_log import CHECKPOINT, seal_of
 from presage.storage.delta_replay import replay
 from presage.storage.failures import REPAIR, corrupt, storage
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 REPORT = "running.json"
 # Of a process and its opening, not of the home.
 LEFT_OUT = {LOCK_FILE, LEASE, FORMAT_FILE, REPORT, UNFINISHED}
-THREADS = 8
+THREADS = 16
+SMALL = 8 << 20  # bytes of a file that is read at once
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,15 @@ class Copy:
 
     def _copy(self, log: Log, store: Store, place: PurePath) -> CopyReport:
         home = log.home
-        files = dict(_files_of(log))
-        for path in [*store.walk(place)]:
-            if path != place / UNFINISHED and path.relative_to(place) not in files:
-                store.delete(path)  # of an earlier attempt
+        files = {file.name: file for file in _files_of(log)}
+        there = {path.relative_to(place): size for path, size in store.sizes(place) if path != place / UNFINISHED}
+        for name in there.keys() - files.keys():
+            store.delete(place / name)  # of an earlier attempt
         with ThreadPoolExecutor(THREADS) as threads:
-            jobs = [threads.submit(_copied, home, store, place, name, files[name]) for name in sorted(files)]
+            jobs = [
+                threads.submit(_copied, home, store, place / name, file, there.get(name))
+                for name, file in sorted(files.items())
+            ]
             try:
                 done = [job.result() for job in jobs]
             finally:
@@ -142,7 +146,7 @@ class Copy:
             lease = LeaseState(log.holder, "the copying process", released=True)
             store.put(place / LEASE, seal(asdict(lease)))
         identity = home.id if self._keep_identity else str(uuid.uuid4())
-        return CopyReport(identity, len(done), sum(size for size, _ in done), sum(kept for _, kept in done))
+        return CopyReport(identity, len(files), sum(file.size for file in files.values()), sum(done))
 
     def _format(self, home: Home, identity: str) -> dict[str, object]:
         content = unseal(home.store.read(home.path / FORMAT_FILE))
@@ -151,51 +155,76 @@ class Copy:
         return {**new_format(), **content, "id": identity, APPLICATION: home.application, "copied": copied}
 
 
-def _files_of(log: Log) -> Iterator[tuple[PurePath, int | None]]:
-    """The files of the home below it, with their digests, if known: all but those that no table names any more."""
+@dataclass(frozen=True)
+class _File:
+    """A file to copy: its path below the home; the digest that was recorded for it, if one was."""
+
+    name: PurePath
+    size: int
+    digest: int | None = None
+
+
+def _files_of(log: Log) -> Iterator[_File]:
+    """The files of the home: all but those that no table names any more."""
     home = log.home
     store, folders = home.store, dict[PurePath, dict[str, int | None]]()
     for stream, table in log.tables():
         folder = home.table_folder(stream, table)
         live = replay(store, folder, home.application).live
         folders[folder] = {name: file.digest for name, file in live.items()}
-    for path in store.walk(home.path):
+    for path, size in store.sizes(home.path):
         name = path.relative_to(home.path)
         if name.parts[0] in LEFT_OUT:
             continue
         if path.parent not in folders:
-            yield name, None
+            yield _File(name, size)
         elif path.name in folders[path.parent]:
-            yield name, folders[path.parent].pop(path.name)
-        if name.name.endswith(CHECKPOINT) and store.exists(seal_of(path)):
-            yield seal_of(name), None  # a hidden name
+            yield _File(name, size, folders[path.parent].pop(path.name))
+        # A hidden name, which a folder does not list.
+        if store.is_local and name.name.endswith(CHECKPOINT) and store.exists(seal_of(path)):
+            yield _File(seal_of(name), store.size(seal_of(path)))
     for folder, missing in folders.items():
         for lost in missing:
             raise corrupt(f"the data file '{lost}'", folder, "it is missing", REPAIR)
 
 
-def _copied(home: Home, store: Store, place: PurePath, name: PurePath, digest: int | None) -> tuple[int, bool]:
-    """Copy one file; its size, and whether it was there."""
-    source, target = home.path / name, place / name
-    size = home.store.size(source)
-    is_there = store.exists(target)
-    if is_there and store.size(target) == size:
-        check = digest_of(home.store, source)
-        is_there = digest_of(store, target) == check
-    elif is_there:
-        is_there = False
-    if not is_there:
-        store.delete(target)
+def _copied(home: Home, store: Store, target: PurePath, file: _File, there: int | None) -> bool:
+    """Copy one file, and compare it. `there`: the size of what an interrupted copy left; the result: whether that was
+    complete."""
+    source = home.path / file.name
+    is_kept, check = False, None
+    if there == file.size:
+        check = _digest(home.store, source, file.size)
+        is_kept = _digest(store, target, file.size) == check
+    if not is_kept:
+        if there is not None or store.is_local:  # hidden names are not listed
+            store.delete(target)
         check = 0
-        with home.store.reader(source) as reading, store.writer(target) as writing:
-            while piece := reading.read(PIECE):
+        with store.writer(target) as writing:
+            for piece in _pieces(home.store, source, file.size):
                 check = zlib.crc32(piece, check)
                 writing.write(piece)
-    if digest is not None and check != digest:
+        if _digest(store, target, file.size) != check:
+            raise _refused(home.address, f"'{store.address(target)}' does not hold what was written", "check the disk")
+    if file.digest not in (None, check):
         raise corrupt(f"the data file '{source.name}'", source.parent, "its digest is wrong", REPAIR)
-    if not is_there and digest_of(store, target) != check:
-        raise _refused(home.address, f"'{store.address(target)}' does not hold what was written", "check the disk")
-    return size, is_there
+    return is_kept
+
+
+def _digest(store: Store, path: PurePath, size: int) -> int:
+    check = 0
+    for piece in _pieces(store, path, size):
+        check = zlib.crc32(piece, check)
+    return check
+
+
+def _pieces(store: Store, path: PurePath, size: int) -> Iterator[bytes]:
+    if size <= SMALL:
+        yield store.read(path)  # one request
+        return
+    with store.reader(path) as file:
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def _refused(home: str, why: str, fix: str) -> PresageError:

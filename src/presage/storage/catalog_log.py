@@ -36,7 +36,7 @@ class CatalogLog:
         self._store.put(self._folder / _name(entry["version"]), seal(entry))
 
     def entries(self) -> list[CatalogEntry]:
-        return [self.read(name) for name in self._names()]
+        return self._store.each(self.read, self._names())
 
     def read(self, name: str) -> CatalogEntry:
         try:

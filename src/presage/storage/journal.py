@@ -225,7 +225,8 @@ def read_journal(store: Store, folder: PurePath, names: Names | None = None) -> 
     content = JournalContent(head, [])
     numbers = [n for n in sorted(names.records) if n > content.base]
     # Of the two names of a record of an earlier version, the last one counts.
-    content.records = [read_record(store, folder / max(names.records[n], key=_is_done)) for n in numbers]
+    last = [folder / max(names.records[n], key=_is_done) for n in numbers]
+    content.records = store.each(lambda path: read_record(store, path), last)
     _check_unbroken(store, folder, content)
     return content
 

@@ -11,7 +11,8 @@ import io
 import os
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import PurePath, PurePosixPath
@@ -22,7 +23,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
-from presage.storage.store import Store
+from presage.storage.store import Found, Item, Store
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -34,6 +35,7 @@ PROBE = "probe-"  # prefix of an object that tries whether the store refuses to 
 # Throttling and lost connections are retried for so long; a home must then say that its store does not answer.
 RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
+AT_ONCE = 16  # requests, where many objects are read
 MEMORY = 64 << 20  # bytes of a file that is written; a larger one waits on the local disk
 _stores: dict[tuple[str, int], ObjectStore] = {}  # by bucket and process, for `opened_at`
 
@@ -123,6 +125,10 @@ class ObjectStore(Store):
         with _failures(folder):
             for batch in obstore.list(self.client, prefix):
                 yield from ((folder / each["path"].removeprefix(f"{prefix}/"), each["size"]) for each in batch)
+
+    def each(self, act: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            return list(threads.map(act, items))
 
     def size(self, path: PurePath) -> int:
         return int(self._head(path)["size"])

@@ -7,13 +7,17 @@ Paths are `Path` in a file system; elsewhere pure paths, whose first part is the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 
 class Store(ABC):
@@ -99,6 +103,10 @@ class Store(ABC):
         for path in self.walk(folder):
             with suppress(FileNotFoundError):
                 yield path, self.size(path)
+
+    def each(self, act: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+        """The result of an act that reads, for each item; several at once where a request takes its time."""
+        return [act(item) for item in items]
 
     @abstractmethod
     def is_folder(self, path: PurePath) -> bool:

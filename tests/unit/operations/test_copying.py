@@ -67,7 +67,7 @@ def test_an_interrupted_copy_is_no_home_and_goes_on(
 ) -> None:
     real, count = copying._copied, 0
 
-    def failing(*arguments: object) -> tuple[int, bool]:
+    def failing(*arguments: object) -> bool:
         nonlocal count
         count += 1
         if count > 10:
