@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import presage
-from integration.test_object_store import BUCKET, STREAM, SUMS, expected, home, rows, server
+from integration.test_object_store import STREAM, SUMS, expected, home, rows, server
 from presage.errors import PresageError
 from presage.operations.copying import Copy
 from presage.operations.verification import Verification
@@ -110,9 +110,10 @@ def test_objects_that_a_lifecycle_rule_deleted_are_repaired_or_named(filled: str
     assert lost.name in out
 
 
-def test_a_bucket_that_is_not_there_is_named() -> None:
-    code, _, error = presage_says("status", "s3://no-such-bucket/home")
-    assert code == 1
-    assert error.startswith("error[")
-    assert "no-such-bucket" in error
-    assert BUCKET not in error
+@pytest.mark.parametrize("command", [("status",), ("log", "verify"), ("log", "repair"), ("log", "copy", "here")])
+def test_a_bucket_that_is_not_there_is_named(server: str, command: tuple[str, ...]) -> None:
+    code, out, error = presage_says(command[0], "s3://no-such-bucket/home", *command[1:])
+    assert (code, out) == (1, "")
+    assert error.startswith("error[STORAGE_FAILED]")
+    assert "there is no bucket 'no-such-bucket'" in error
+    assert "fix: check the bucket, its credentials and the network" in error

@@ -67,8 +67,9 @@ class Copy:
 
     def run(self) -> CopyReport:
         (store, place), (source, path) = open_place(self._to), open_place(self._source)
-        with storage(store.address(place), "and start the copy again: it goes on"):
+        with storage(source.address(path), "and start the copy again"):
             identity = read_format(source, path).id
+        with storage(store.address(place), "and start the copy again: it goes on"):
             self._check_target(store, place, source.address(path), identity)
             with Log.open(self._source) as log:
                 self._check_source(log.home, store)

@@ -27,8 +27,8 @@ from presage.storage.columns import EVENTS, LATE, SEQ, TIME
 from presage.storage.data_files import archived, digest_of
 from presage.storage.delta import LiveFile, Table
 from presage.storage.delta_replay import replay
-from presage.storage.failures import first_line
-from presage.storage.home import DERIVED, RESULTS
+from presage.storage.failures import first_line, storage
+from presage.storage.home import DERIVED, RESULTS, open_place, read_format
 from presage.storage.home_state import LiveState, changed_tables
 from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 from presage.storage.store import Store
@@ -66,11 +66,16 @@ class Verification:
         self.checked = VerifiedCounts()
 
     def findings(self) -> Iterator[Finding]:
+        store, folder = open_place(self._home)
+        try:
+            with storage(store.address(folder), "and try again"):
+                read_format(store, folder)
+        except PresageError as problem:
+            if problem.code != "HOME_CORRUPT":
+                raise
         try:
             snapshot = read_snapshot(self._home)
         except PresageError as problem:
-            if problem.code == "NOT_A_HOME":
-                raise
             yield Finding(".", problem.message, problem.fix)
             return
         self._root = snapshot.layout.path

@@ -47,7 +47,8 @@ def storage_error(home: PurePath | str, failure: Exception, then: str = NOT_DONE
     if isinstance(failure, OSError) and failure.strerror:
         named = [str(name) for name in (failure.filename, failure.filename2) if name is not None]
         why = ": ".join([failure.strerror, *named[:1]])
-    return error("STORAGE_FAILED", path=home, why=why, fix=f"check the disk and the permissions{then}")
+    fix = getattr(failure, "fix", "check the disk and the permissions")  # of an object store
+    return error("STORAGE_FAILED", path=home, why=why, fix=f"{fix}{then}")
 
 
 @contextmanager

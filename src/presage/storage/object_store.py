@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 # Options of the connection, which obstore takes apart from those of the service.
 CLIENT = {"allow_http", "timeout", "connect_timeout", "proxy_url", "allow_invalid_certificates", "user_agent"}
 ENV = "env:"
+_CODE = re.compile("<Code>([A-Za-z]+)</Code>")
 PROBE = "probe-"  # prefix of an object that tries whether the store refuses to overwrite
 # Throttling and lost connections are retried for so long; a home must then say that its store does not answer.
 RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
@@ -42,6 +44,8 @@ _stores: dict[tuple[str, int], ObjectStore] = {}  # by bucket and process, for `
 
 class StoreError(OSError):
     """A request to an object store failed, for another reason than that the object is missing or exists."""
+
+    fix = "check the bucket, its credentials and the network"
 
 
 class ObjectStore(Store):
@@ -255,7 +259,16 @@ def _failures(path: PurePath) -> Iterator[None]:
     except NotSupportedError as failure:
         raise error("STORE_UNSAFE", path=path) from failure
     except BaseError as failure:
-        raise StoreError(str(failure).splitlines()[0]) from failure
+        raise StoreError(_why(failure, path)) from failure
+
+
+def _why(failure: BaseError, path: PurePath) -> str:
+    """What the service says, in a line: it answers with a page of XML, whose code tells most."""
+    code = _CODE.search(str(failure))
+    if code is not None and code[1] in ("NoSuchBucket", "NoSuchContainer", "ContainerNotFound"):
+        return f"there is no bucket '{path.parts[1]}'"
+    said = str(failure).splitlines()[0].partition(": <?xml")[0]
+    return said if code is None else f"{code[1]}: {said}"
 
 
 def _is_secret(name: str) -> bool:

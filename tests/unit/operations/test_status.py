@@ -186,7 +186,9 @@ def test_log_inspect_verify_and_export_through_the_command(
     next((home / "streams/Tick/events").glob("*.parquet")).rename(tmp_path / "gone.parquet")
     assert presage(monkeypatch, "log", home, "verify", "-f", "json") == 3
     what = json.loads(capsys.readouterr().out)["findings"][0]["what"]
-    assert what.startswith("a file that its table names is missing; it holds 4 rows of events of 'Tick', 2024-03-01T09:0")
+    assert what.startswith(
+        "a file that its table names is missing; it holds 4 rows of events of 'Tick', 2024-03-01T09:0"
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
