@@ -1,6 +1,6 @@
 """The repair of rows of statements: what a damaged file of the results held is computed again from the log.
 
-The statements run once more from their beginning in a job of their own, which publishes nothing. Their rows have the
+Each statement runs once more from its beginning in a job of its own, which publishes nothing. Its rows have the
 same numbers as before; those that can still be read must be equal, or nothing is replaced.
 """
 
@@ -110,7 +110,7 @@ def repair_results(log: Log, job: Job, new_job: NewJob) -> list[LostRows]:
     if stuck:
         why = f"statement '{stuck[0]}' cannot be repeated: its input is no longer in the log, or has changed"
         return [LostRows(file.name, why_not=why) for file in damaged]
-    computed = _computed(log, job, new_job, {n: job.statements[n].rows_out for n in names})
+    computed = {number: _computed(log, job, new_job, number) for number in names}
     for number, statement_rows in computed.items():
         known = job.statements[number]
         short = sum(table.num_rows for table in statement_rows.tables) < known.rows_out
@@ -121,6 +121,8 @@ def repair_results(log: Log, job: Job, new_job: NewJob) -> list[LostRows]:
     for file in damaged:
         mine = [gap for gap in gaps if _file_of(gap, damaged) is file]
         log.replace_files(RESULTS, [file.name], _packed(mine, computed, file.last_seq or 0))
+        if log.home.store.is_folder(folder / file.name):  # maintenance would not delete it
+            log.home.store.delete_folder(folder / file.name)
         statements = tuple(sorted({names[gap.number] for gap in mine}))
         done.append(LostRows(file.name, sum(gap.end - gap.first for gap in mine), statements))
     return done
@@ -147,13 +149,13 @@ def _gaps(statement: Statement, intact: pa.Table) -> list[_Gap]:
 class _ScratchLog:
     """The log, for a job that publishes nothing: it reads the same events, and keeps its own statements."""
 
-    def __init__(self, log: Log, statements: Mapping[str, Statement]) -> None:
+    def __init__(self, log: Log, statement: Statement) -> None:
         self._log = log
         self.home = copy.copy(log.home)
         self.home.states = log.home.path / SCRATCH
         job = {name: value for name, value in log.live.job.items() if name != "families"}
-        self.live = LiveState(job, {number: statement.to_json() for number, statement in statements.items()})
-        self.computed = {number: _Computed() for number in statements}
+        self.live = LiveState(job, {statement.number: statement.to_json()})
+        self.computed = _Computed()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
@@ -164,9 +166,8 @@ class _ScratchLog:
         self.live.advance(live)
         rows = (tables or {}).get(RESULTS, SCHEMA.empty_table())
         for row in rows.set_column(rows.column_names.index(TIME), TIME, rows[TIME].cast(pa.int64())).to_pylist():
-            computed = self.computed[str(row["statement"])]
-            computed.tables.append(_unpacked(row["payload"]))
-            computed.times.append(row[TIME])
+            self.computed.tables.append(_unpacked(row["payload"]))
+            self.computed.times.append(row[TIME])
 
     def reach(self, point: str) -> None:
         """No crash points."""
@@ -175,15 +176,15 @@ class _ScratchLog:
         """Nothing is pending."""
 
 
-def _computed(log: Log, job: Job, new_job: NewJob, wanted: Mapping[str, int]) -> dict[str, _Computed]:
+def _computed(log: Log, job: Job, new_job: NewJob, number: str) -> _Computed:
+    """The rows of one statement. Alone: rows of other statements that it reads are in the archive."""
     begin: dict[str, Any] = {"own_position": InputPosition(), "status": RUNNING, "error": "", **NO_STATE}
     begin |= {"rows_in": 0, "rows_out": 0, "to_skip": 0, "removed": 0, "unknown_entities": 0, "counters": {}}
-    scratch = _ScratchLog(log, {number: replace(job.statements[number], **begin) for number in wanted})
+    scratch = _ScratchLog(log, replace(job.statements[number], **begin))
     try:
         again = new_job(cast(Log, scratch))
-        for number in wanted:
-            again.restore(number, job.programs[number])
-        while any(again.statements[n].rows_out < rows for n, rows in wanted.items()) and again.advance():
+        again.restore(number, job.programs[number])
+        while again.statements[number].rows_out < job.statements[number].rows_out and again.advance():
             pass
     finally:
         log.home.store.delete_folder(scratch.home.states)

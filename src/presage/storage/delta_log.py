@@ -20,13 +20,14 @@ from presage.storage.store import Store
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
 CHECKPOINT = ".checkpoint.parquet"
 SEAL = "presage"  # our key in commitInfo, whose content is free
+ENGINE = "presage"
 DIGEST = "presage.crc32"  # our tag of a data file
 
 
 def creation(schema: str, configuration: Mapping[str, str]) -> bytes:
     """The first entry of a table. `schema`: Delta's JSON."""
     now = time.time_ns() // 1_000_000
-    info = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "engineInfo": "presage"}
+    info = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "engineInfo": ENGINE}
     table = {
         "id": str(uuid.uuid4()),
         "format": {"provider": "parquet", "options": {}},
@@ -66,7 +67,7 @@ def entry(
         for name, size in removes
     ]
     body = "".join(json.dumps(action) + "\n" for action in actions).encode()
-    info = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage"}
+    info = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": ENGINE}
     first = {"commitInfo": {**info, SEAL: [*seal, seal.checksum(body)]}}
     return json.dumps(first).encode() + b"\n" + body
 

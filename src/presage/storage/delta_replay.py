@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from presage.storage.delta_log import CHECKPOINT, DIGEST, entries_of, is_sealed, sealed
+from presage.storage.delta_log import CHECKPOINT, DIGEST, ENGINE, entries_of, is_sealed, sealed
 from presage.storage.journal import FileAdd
 from presage.storage.store import Store
 
@@ -95,6 +95,10 @@ def replay(store: Store, folder: PurePath, application: str, made: int | None = 
             if (seal is not None and seal.version != version) or (not version and made not in (None, zlib.crc32(data))):
                 raise ValueError("it has the place of another")
             actions = [json.loads(line) for line in data.splitlines() if line.strip()]
+            if version and seal is None and any(action.get("metaData") for action in actions):
+                if any(action.get("commitInfo", {}).get("engineInfo") == ENGINE for action in actions):
+                    raise ValueError("it is the creation of a table")
+                found.is_foreign = True
             for action in actions:
                 begun = True
                 found.take(action)
