@@ -85,7 +85,7 @@ class Assembly:
         self.session = session
         self.lock = threading.RLock()
         self._closed = False
-        self._permissions = options.permissions
+        self._permissions, self._options = options.permissions, options
         # Before the home is opened.
         check_placement(options.placement)
         check_chunk(options.rows_per_chunk)
@@ -120,7 +120,7 @@ class Assembly:
             options.rows_per_chunk,
         )
         try:
-            job = self._new_job(options, warm)
+            job = self.new_job(self.log, warm)
             self.trigger = Trigger(self.log, job)
             feed = ResultFeed(job, self.log.archive)
             self.sinks = Sinks(self.log, self.workspace, feed, self.lock, self._write_kafka)
@@ -178,9 +178,11 @@ class Assembly:
         )
         return StatementCompiler(workspace, options.optimize, shards)
 
-    def _new_job(self, options: Options, warm: WarmCopy | None) -> Job:
+    def new_job(self, log: Log, warm: WarmCopy | None = None) -> Job:
+        """A job of the log, without statements' programs."""
+        options = self._options
         return Job(
-            self.log,
+            log,
             self.tables.now,
             lambda name: self.workspace.catalog.types[name],
             fallback=self._catalyst,

@@ -47,6 +47,9 @@ from presage.storage.text_csv import read_nulls
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from presage.operations.repair import Repair
+    from presage.storage.home_repair import Repaired
+
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
 
@@ -310,6 +313,11 @@ class Engine:
         `grace`: for how many seconds removed files stay for readers in other programs; 600 by default."""
         self._parts.check_open()
         return self._parts.maintenance.maintain(grace)
+
+    def repair(self, work: Repair) -> list[Repaired]:
+        """Compute damaged states and rows of statements again, for `presage log HOME repair`."""
+        self._parts.check_open()
+        return work.statements(self._log, self._deployments.job, self._parts.new_job)
 
     def metrics(self) -> Metrics:
         """Metrics of streams, statements, sources, job and process: `.prometheus()`, `.json()`, `.values`."""

@@ -220,6 +220,7 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "give the path of a local folder or file, or mount the store as a folder",
         ),
         "NOT_A_HOME": Text("'{path}' is not a Presage home: {why}", "{fix}"),
+        "COPY_REFUSED": Text("the home '{path}' is not copied: {why}", "{fix}"),
         "HOME_VERSION": Text("the home '{path}' has format {found}; this version reads {expected}", "{fix}"),
         "DISK_FULL": Text("the disk that holds '{path}' has no space left", "{fix}"),
         "STORAGE_FAILED": Text("a file of the home '{path}' cannot be read or written: {why}", "{fix}"),

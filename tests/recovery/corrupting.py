@@ -6,12 +6,14 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from presage import Engine
 from presage.errors import PresageError
 from presage.operations.export import Export, ExportRequest
+from presage.operations.repair import Repair
 from presage.operations.status import status_of
 from presage.operations.verification import Verification
 from recovery.ticks import MATCHING, STATEMENTS, STREAMS, quotes, ticks
@@ -143,15 +145,37 @@ def tried(call: Callable[[Path], Any], home: Path) -> Any:
         return problem
 
 
-def case(homes: list[Path], seed: int, folder: Path) -> tuple[str, Any, Any, Path]:
-    """One damage, and what comes of it: what was done, of the commands, of the engine, and which home it was."""
+def repaired(home: Path) -> dict[str, Any]:
+    """All rows after a repair."""
+    work = Repair(home)
+    if not any(each.why_not for each in work.files()):
+        with opened(home) as engine:
+            engine.repair(work)
+    return seen(home)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One damage, and what comes of it, as rows or as an error. `base`: the home that was damaged."""
+
+    done: str
+    base: Path
+    looked: Any  # of commands
+    shown: Any  # of an engine
+    repaired: Any  # of an engine after a repair
+
+
+def case(homes: list[Path], seed: int, folder: Path) -> Case:
     choice = random.Random(seed)
     base = choice.choice(homes)
     home = Path(shutil.copytree(base, folder / "home", copy_function=os.link))
     try:
         done = damage(home, choice)
+        other = Path(shutil.copytree(home, folder / "repaired", copy_function=os.link))
         looked = tried(looked_at, home)
         shown = tried(seen, home)
+        mended = tried(repaired, other)
     finally:
         shutil.rmtree(home)
-    return done, looked, shown, base
+        shutil.rmtree(folder / "repaired", ignore_errors=True)
+    return Case(done, base, looked, shown, mended)

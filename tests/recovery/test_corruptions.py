@@ -35,10 +35,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check(seed: int, homes: list[Path], expected: dict[Path, Any], folder: Path) -> None:
-    done, _, shown, base = case(homes, seed, folder)
-    if not isinstance(shown, PresageError):
-        for name, rows in expected[base].items():
-            assert shown[name] == rows, f"seed {seed}: {done}: {name}"
+    found = case(homes, seed, folder)
+    for how, shown in {"damaged": found.shown, "repaired": found.repaired}.items():
+        if not isinstance(shown, PresageError):
+            for name, rows in expected[found.base].items():
+                assert shown[name] == rows, f"seed {seed}: {found.done}: {how}: {name}"
+    # A repair makes nothing worse.
+    worse = isinstance(found.repaired, PresageError) and not isinstance(found.shown, PresageError)
+    assert not worse, f"seed {seed}: {found.done}: {found.repaired}"
 
 
 @pytest.mark.parametrize("first", range(0, CASES, AT_ONCE))

@@ -29,10 +29,9 @@ def compact(context: typer.Context, grace: Grace = None, debug: Debug = False) -
     """
     with reported(debug=debug):
         from presage.cli.script_results import opened
-        from presage.storage.file_store import FileStore
-        from presage.storage.home import read_format
+        from presage.storage.home import open_place, read_format
 
-        read_format(FileStore(), context.obj.resolve())
+        read_format(*open_place(context.obj))
         with opened(context.obj, debug) as engine:
             compacted = removed = rows = deleted = cleaned = 0
             for _ in range(MOST_ROUNDS):

@@ -62,7 +62,7 @@ def export(
         from presage.operations.export import Export, ExportRequest
 
         rows = 0
-        found = Export(context.obj.resolve(), ExportRequest(stream, table.value, low, high))
+        found = Export(context.obj, ExportRequest(stream, table.value, low, high))
         with Progress(f"writing {to}"), _written(to) as target, _WRITERS[kind](target, found.schema) as write:
             for piece in found.pieces():
                 write(piece)

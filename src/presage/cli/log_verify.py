@@ -25,7 +25,7 @@ def verify(
     with reported(as_json=format is LookFormat.json, debug=debug):
         from presage.operations.verification import Verification
 
-        verification = Verification(context.obj.resolve(), quick)
+        verification = Verification(context.obj, quick)
         with Progress("reading the home"):
             findings = list(verification.findings())
         checked = verification.checked

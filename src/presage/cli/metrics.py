@@ -27,12 +27,7 @@ OutputMetrics = Annotated[
 def metrics(home: HomeFolder, format: OutputMetrics = MetricsFormat.prometheus, debug: Debug = False) -> None:
     """Print the metrics of a home, from its running engine, or from its journal if none runs."""
     with reported(as_json=format is MetricsFormat.json, debug=debug):
-        from presage.model.paths import home_path
         from presage.operations.status import metrics_of
-        from presage.storage.file_store import FileStore
-        from presage.storage.home import read_format
 
-        folder = home_path(home).resolve()
-        read_format(FileStore(), folder)
-        found, _ = metrics_of(folder)
+        found, _ = metrics_of(home)
         sys.stdout.write(found.prometheus() if format is MetricsFormat.prometheus else found.json() + "\n")

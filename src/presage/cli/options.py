@@ -31,7 +31,9 @@ class LookFormat(StrEnum):
     json = "json"
 
 
-HomeFolder = Annotated[Path, Argument(metavar="HOME", help="The home folder of an engine, running or not.")]
+HomeFolder = Annotated[
+    Path, Argument(metavar="HOME", help="The home of an engine, running or not: a folder, or an address in a bucket.")
+]
 OutputLook = Annotated[LookFormat, Option(("--format", "-f"), help="json is one object per line.")]
 File = Annotated[str, Argument(metavar="FILE.epl", help="The file with the statements; - reads them from stdin.")]
 Events = Annotated[

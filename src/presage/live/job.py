@@ -270,27 +270,28 @@ class Job:
     def resume(self, number: str) -> None:
         """Let a failed statement retry from where it stopped."""
         with self.between_batches():
-            statement = self.statements[number]
-            if statement.status == FAILED:
-                changes = {number: statement.change(status=RUNNING, error="")[1]}
-                self._record("resume", {"statements": changes})
+            if self.statements[number].status == FAILED:
+                self.change({number: {"status": RUNNING, "error": ""}}, "resume")
 
     def retain(self, number: str, retention: int) -> None:
         """Set the retention of a statement's rows."""
-        self._change({number: {"retention": retention}})
+        self.change({number: {"retention": retention}}, "retention")
 
     def remove_rows(self, removed: Mapping[str, int]) -> None:
         """Hide the first rows of statements from readers, so many of each."""
         with self._lock:
             # A concurrent caller may have removed more rows; never decrease.
             known = {number: max(count, self.statements[number].removed) for number, count in removed.items()}
-            self._change({number: {"removed": count} for number, count in known.items()})
+            self.change({number: {"removed": count} for number, count in known.items()}, "retention")
 
-    def _change(self, values: Mapping[str, dict[str, Any]]) -> None:
+    def change(self, values: Mapping[str, dict[str, Any]], kind: str) -> None:
+        """Publish new values of statements in a record of that kind."""
         with self._lock:
             changes = {number: self.statements[number].change(**several)[1] for number, several in values.items()}
-            self._record("retention", {"statements": changes})
+            self._record(kind, {"statements": changes})
             self._planned = None
+            for number in values:
+                self._store.forget(number)  # it may have lost its states
 
     def _stopping(self, statement: Statement) -> dict[str, dict[str, Any]]:
         values = {"status": STOPPED, "own_position": self.position_of(statement), **NO_STATE, "changed": wall_clock()}
@@ -409,9 +410,8 @@ class Job:
     def fail(self, fails: Mapping[str, str]) -> None:
         """Fail statements at their positions, each with its reason; the others continue."""
         with self._lock:
-            failing = [(self.statements[n], {"status": FAILED, "error": why}) for n, why in fails.items()]
-            changes = {st.number: st.change(own_position=self.position_of(st), **values)[1] for st, values in failing}
-            self._record("refresh", {"statements": changes})
+            at = {n: self.position_of(self.statements[n]) for n in fails}
+            self.change({n: {"status": FAILED, "error": fails[n], "own_position": at[n]} for n in fails}, "refresh")
 
     def _new_runner(self, one_by_one: bool = False) -> Runner:
         limits = self._least_members, self._seconds, self._state_bytes

@@ -43,9 +43,7 @@ def changed_values(
     if failure is not None:
         lost = is_lost_state(failure)  # then it is recomputed from the log
         if lost and can_repeat():
-            counters = {"rows_in": 0, "unknown_entities": 0, "counters": {}, "to_skip": statement.rows_out}
-            again = {"own_position": InputPosition(), "error": failure.render(), "fingerprint": program.fingerprint}
-            return {**NO_STATE, **counters, **again}
+            return from_the_beginning(statement, program, failure.render())
         failure.fix = "deploy it again with replace=True" if lost else failure.fix
         return {"status": FAILED, "own_position": input_range.start, "error": failure.render()}
     done = _merged(several)
@@ -69,6 +67,13 @@ def changed_values(
         joins = input_range.end.watermark == min((watermarks[s] for s in program.streams), default=NOTHING_KNOWN)
         values["own_position"] = None if joins else input_range.end
     return values
+
+
+def from_the_beginning(statement: Statement, program: Program, why: str) -> dict[str, Any]:
+    """The values of a statement that reads the log again, without publishing its rows twice."""
+    counters = {"rows_in": 0, "unknown_entities": 0, "counters": {}, "to_skip": statement.rows_out}
+    again = {"own_position": InputPosition(), "error": why, "fingerprint": program.fingerprint}
+    return {**NO_STATE, **counters, **again}
 
 
 @dataclass

@@ -6,9 +6,9 @@ preserves, and reads the table again if a file was compacted in the meantime.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -39,7 +39,7 @@ class ExportRequest:
 class Export:
     """`schema` and `pieces()` of the requested rows."""
 
-    def __init__(self, home: Path, request: ExportRequest, rows_at_once: int = ROWS_AT_ONCE) -> None:
+    def __init__(self, home: str | os.PathLike[str], request: ExportRequest, rows_at_once: int = ROWS_AT_ONCE) -> None:
         self._home = home
         self._request = request
         self._rows = rows_at_once

@@ -12,6 +12,7 @@ from presage.operations.figures import Figures, position_of, seconds
 from presage.storage.archive import stream_info
 from presage.storage.columns import EVENTS
 from presage.storage.home import HomeLayout
+from presage.storage.home_lease import read_lease
 from presage.storage.home_state import greatest, least
 from presage.storage.journal import Record
 from presage.storage.lock import owner_line
@@ -22,9 +23,9 @@ def inspect_home(snapshot: HomeSnapshot, records: int = 10) -> Figures:
     """The inspection as plain values. `records`: how many of the journal's last records to include."""
     live = snapshot.state.live
     return {
-        "home": str(snapshot.layout.path),
+        "home": snapshot.layout.address,
         "id": snapshot.id,
-        "owner": owner_line(Path(snapshot.layout.path)),
+        "owner": _owner(snapshot.layout),
         "position": snapshot.state.position,
         "journal": {
             "records": snapshot.state.n,
@@ -71,6 +72,14 @@ def _readers(statements: list[Statement], job: dict[str, Any]) -> list[Figures]:
         watermark = None if position.watermark == NOTHING_KNOWN else seconds(position.watermark)
         readers.append({**names, "position": position.offset, "clock": watermark})
     return readers
+
+
+def _owner(layout: HomeLayout) -> str:
+    """The process that opened the home last."""
+    if layout.store.is_local:
+        return owner_line(Path(layout.path))
+    lease = read_lease(layout.store, layout.path)
+    return "" if lease is None else lease.owner
 
 
 def _states(layout: HomeLayout) -> Figures:

@@ -8,33 +8,37 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from presage.model.paths import home_path
 from presage.operations.engine_report import STALE, Report, rates, read_report
 from presage.operations.figures import closed_home_metrics
 from presage.operations.metrics import Metrics
-from presage.storage.file_store import FileStore
-from presage.storage.home import FOLDERS, read_format
+from presage.storage.failures import storage
+from presage.storage.home import FOLDERS, open_place, read_format
+from presage.storage.home_lease import live_lease
 from presage.storage.lock import is_locked
 from presage.storage.snapshot_reader import read_snapshot
+from presage.storage.store import Store
 
 
 @dataclass(frozen=True)
 class HomeStatus:
     """A home at one moment. `report`: of the engine that is running or was killed; None if there is none."""
 
-    home: Path
+    home: str  # its path or address
     report: Report | None
     metrics: Metrics
     rates: Mapping[str, Any]
     disk: Mapping[str, int]  # bytes, by folder of the home
-    locked: bool = False  # as far as the system reports
+    locked: bool = False  # as far as the system reports; in a bucket, whether its lease is renewed
+    owner: str = ""  # of a home in a bucket, whose engine writes no report
 
     @property
     def engine(self) -> str:
         """The engine of the home, in words."""
+        if self.locked and self.owner:
+            return f"open in {self.owner}"
         if self.report is None or (self.locked and not self.report.is_alive):
             return "open in an engine that has told nothing yet" if self.locked else "no engine has it open"
         if not self.report.is_alive:
@@ -64,7 +68,7 @@ class HomeStatus:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "home": str(self.home),
+            "home": self.home,
             "open": self.is_open,
             "engine": self.engine,
             "problems": self.problems(),
@@ -76,37 +80,41 @@ class HomeStatus:
 
 def status_of(home: str | os.PathLike[str], before: HomeStatus | None = None) -> HomeStatus:
     """The status of a home. `before`: an earlier status, for rates."""
-    folder = home_path(home).resolve()
-    read_format(FileStore(), folder)
-    metrics, report = metrics_of(folder)
+    store, folder = open_place(home)
+    with storage(store.address(folder), "and try again"):
+        read_format(store, folder)
+        disk = disk_use(store, folder)
+        lease = None if store.is_local else live_lease(store, folder)
+    metrics, report = metrics_of(home)
     per_second = report.rates if report is not None and report.is_alive else {}
     if before is not None and before.metrics.values["at"] < metrics.values["at"]:
         per_second = rates(before.metrics, metrics)
     elif before is not None:
         per_second = before.rates  # no new report since
-    return HomeStatus(folder, report, metrics, per_second, disk_use(folder), is_locked(folder))
+    locked = is_locked(Path(folder)) if store.is_local else lease is not None
+    owner = lease.owner if lease is not None else ""
+    return HomeStatus(store.address(folder), report, metrics, per_second, disk, locked, owner)
 
 
-def metrics_of(home: Path) -> tuple[Metrics, Report | None]:
-    """The metrics of a home: those that its engine reported last, if one is running; else those of its journal."""
-    report = read_report(home)
+def metrics_of(home: str | os.PathLike[str]) -> tuple[Metrics, Report | None]:
+    """The metrics of a home: those that its engine reported last, if one is running; else those of its journal. In a
+    bucket always those of its journal: a report every few seconds would cost a request each."""
+    store, folder = open_place(home)
+    with storage(store.address(folder), "and try again"):
+        read_format(store, folder)
+    report = read_report(Path(folder)) if store.is_local else None
     if report is not None and report.is_alive:
         return report.metrics, report
     return closed_home_metrics(read_snapshot(home)), report
 
 
-def disk_use(home: Path) -> dict[str, int]:
+def disk_use(store: Store, home: PurePath) -> dict[str, int]:
     """Bytes of each folder of a home, and of all of it."""
     sizes = dict.fromkeys((*FOLDERS, "results"), 0)
     total = 0
-    for place, _, names in os.walk(home):
-        parts = Path(place).relative_to(home).parts
-        for name in names:
-            try:
-                size = os.lstat(os.path.join(place, name)).st_size
-            except FileNotFoundError:
-                continue  # deleted in the meantime
-            total += size
-            if parts and parts[0] in sizes:
-                sizes[parts[0]] += size
+    for path, size in store.sizes(home):
+        first, *rest = path.relative_to(home).parts
+        total += size
+        if rest and first in sizes:
+            sizes[first] += size
     return {**sizes, "total": total}

@@ -7,9 +7,10 @@ read through their library, which alone knows how they are stored.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +19,22 @@ import pyarrow as pa
 from presage.errors import PresageError
 from presage.live.state_files import Chain, chains_from_json, read_chain
 from presage.live.statement import Statement
+from presage.model.time import format_timestamp
 from presage.operators.knowledge.library import Library
 from presage.storage.catalog_codec import SOURCES, damaged_copies
 from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, LATE, SEQ, TIME
-from presage.storage.data_files import archived
+from presage.storage.data_files import archived, digest_of
 from presage.storage.delta import LiveFile, Table
-from presage.storage.failures import first_line
-from presage.storage.home import DERIVED
+from presage.storage.delta_replay import replay
+from presage.storage.failures import first_line, storage
+from presage.storage.home import DERIVED, RESULTS, open_place, read_format
 from presage.storage.home_state import LiveState, changed_tables
 from presage.storage.snapshot_reader import HomeSnapshot, read_snapshot
 from presage.storage.store import Store
 
 FROM_COPY = "restore it from a copy of the home"
+FROM_INPUT = "presage log HOME repair computes the rows again, if the log still holds all that was read"
 BY_ITSELF = "nothing: the engine computes the state again from the log, if the log still holds all that was read"
 
 
@@ -55,19 +59,26 @@ class Verification:
     """`findings` yields problems as they are found; `checked` counts what was verified so far. `quick` does not read
     all columns of data files."""
 
-    def __init__(self, home: Path, quick: bool = False) -> None:
+    def __init__(self, home: str | os.PathLike[str], quick: bool = False) -> None:
         self._home = home
+        self._root = PurePath()
         self._quick = quick
         self.checked = VerifiedCounts()
 
     def findings(self) -> Iterator[Finding]:
+        store, folder = open_place(self._home)
+        try:
+            with storage(store.address(folder), "and try again"):
+                read_format(store, folder)
+        except PresageError as problem:
+            if problem.code != "HOME_CORRUPT":
+                raise
         try:
             snapshot = read_snapshot(self._home)
         except PresageError as problem:
-            if problem.code == "NOT_A_HOME":
-                raise
             yield Finding(".", problem.message, problem.fix)
             return
+        self._root = snapshot.layout.path
         damaged = list(self._catalog(snapshot))
         entries: list[CatalogEntry] = []
         if not damaged:
@@ -154,25 +165,38 @@ class Verification:
             what = f"its Delta log ends with record {state.transaction}, the journal has applied {max(applied)}"
             yield Finding(self._below(folder), what)
         rows, counted = 0, numbers if _is_numbered(stream, table) else None
+        said = replay(snapshot.layout.store, folder, snapshot.application).adds
+        digests = {name: file.digest for name, file in said.items()}
         for file in list(state.files.values()):
             rows += file.rows
-            for finding in self._file(snapshot.layout.store, folder / file.name, file, state, counted):
+            digest = digests.get(file.name)
+            for finding in self._file(snapshot.layout.store, folder / file.name, file, digest, state, counted):
                 # An engine may have compacted the table since, and deleted the file.
                 if snapshot.layout.store.exists(folder / file.name) or file.name in snapshot.table(stream, table).files:
-                    yield finding
+                    what = f"{finding.what}; {_contents(stream, table, file)}"
+                    yield Finding(finding.where, what, FROM_INPUT if stream == RESULTS else FROM_COPY)
         expected = None if snapshot.pending else snapshot.state.streams[stream].rows_of(stream, table)
         if expected is not None and state.transaction <= snapshot.state.n and rows != expected:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")
 
     def _file(
-        self, store: Store, path: PurePath, file: LiveFile, table: Table, numbers: Numbers | None
+        self,
+        store: Store,
+        path: PurePath,
+        file: LiveFile,
+        digest: int | None,
+        table: Table,
+        numbers: Numbers | None,
     ) -> Iterator[Finding]:
+        """`digest`: of all its bytes, as they were written; then their values need not be read. None: unknown."""
         self.checked.files += 1
         where = self._below(path)
         try:
             size = store.size(path)
             if size != file.size:
                 yield Finding(where, f"it has {size:,} bytes, its table says {file.size:,}")
+            elif digest is not None and not self._quick and digest_of(store, path) != digest:
+                yield Finding(where, "its bytes are not those that were written")
             with archived(store.address(path)) as data:
                 if data.metadata.num_rows != file.rows:
                     yield Finding(where, f"it holds {data.metadata.num_rows:,} rows, its table says {file.rows:,}")
@@ -184,7 +208,7 @@ class Verification:
                 self.checked.rows += file.rows
                 columns = [name for name in (SEQ, TIME) if name in data.schema_arrow.names]
                 for group in range(data.metadata.num_row_groups):
-                    rows = data.read_row_group(group, columns=columns if self._quick else None)
+                    rows = data.read_row_group(group, columns=columns if self._quick or digest is not None else None)
                     yield from self._rows(where, rows, file)
                     if numbers is not None:
                         yield from numbers.add(where, rows[SEQ].to_numpy())
@@ -215,7 +239,7 @@ class Verification:
                     yield Finding(where, f"the state of {owner}: {problem.message}", BY_ITSELF)
 
     def _below(self, path: PurePath) -> str:
-        return str(path.relative_to(self._home.resolve()))
+        return str(path.relative_to(self._root))
 
 
 class Numbers:
@@ -247,6 +271,13 @@ class Numbers:
             first = 8 * byte + next(bit for bit in range(8) if not self._bits[byte] >> bit & 1)
             what = f"the numbers of events are broken: {missing:,} are missing, {first:,} is the first"
             yield Finding("streams", what)
+
+
+def _contents(stream: str, table: str, file: LiveFile) -> str:
+    """What a data file holds, for people: its rows are lost if it is."""
+    times = [format_timestamp(time) for time in (file.first_time, file.last_time) if time is not None]
+    span = f", {' to '.join(times)}" if times else ""
+    return f"it holds {file.rows:,} rows of {table} of '{stream.removeprefix(DERIVED)}'{span}"
 
 
 def _is_numbered(stream: str, table: str) -> bool:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from presage.errors import PresageError
-from presage.storage.failures import corrupt
+from presage.storage.failures import REPAIR, corrupt
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
 
@@ -36,7 +36,7 @@ class CatalogLog:
         self._store.put(self._folder / _name(entry["version"]), seal(entry))
 
     def entries(self) -> list[CatalogEntry]:
-        return [self.read(name) for name in self._names()]
+        return self._store.each(self.read, self._names())
 
     def read_version(self, version: int) -> CatalogEntry:
         return self.read(_name(version))
@@ -62,8 +62,7 @@ class CatalogLog:
         return self._store.names(self._folder)
 
     def _corrupt(self, name: str, why: object) -> PresageError:
-        fix = "restore the catalog folder from a copy of the home"
-        return corrupt(f"catalog entry {name}", self._folder.parent, why, fix)
+        return corrupt(f"catalog entry {name}", self._folder.parent, why, REPAIR)
 
 
 def _name(version: int) -> str:

@@ -20,13 +20,24 @@ from typing import NoReturn
 import pyarrow as pa
 
 from presage.errors import PresageError, error
+from presage.logging import WARNING, tell
 from presage.model.time import wall_clock
 from presage.storage import failpoints
 from presage.storage.catalog_log import CatalogLog
 from presage.storage.consistency import Comparison, changes_of
 from presage.storage.delta import LiveFile, Tables
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import KEPT, NOT_DONE, UNKNOWN, corrupt, is_full, is_of_storage, storage, storage_error
+from presage.storage.failures import (
+    KEPT,
+    NOT_DONE,
+    REPAIR,
+    UNKNOWN,
+    corrupt,
+    is_full,
+    is_of_storage,
+    storage,
+    storage_error,
+)
 from presage.storage.group_commit import Draft, DraftQueue, NewFiles
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
@@ -40,6 +51,8 @@ RECORDS_PER_HEAD = 64
 KEYS_PER_RECORD = 16
 MOST_RECORDS_PER_HEAD = 4096
 TRIMMED_PER_RECORD = 2
+# Given the home, its state at the journal's head, its present state, and the records in between.
+Mend = Callable[[Home, HomeState, HomeState, Sequence[Record]], None]
 CLOSED = "; nothing is lost and the home is closed: the next opening finishes the rest"
 
 
@@ -50,8 +63,11 @@ class Committer:
         tables: Tables,
         points: Failpoints | None = None,
         known: Mapping[int, list[Record]] = MappingProxyType({}),
+        mend: Mend | None = None,
     ) -> None:
+        """`known`: see `read_journal`. `mend`: repairs tables and catalog before they are compared with the journal."""
         self._home = home
+        self._mend = mend
         self._tables = tables
         self.points = points or Failpoints()
         self._journal = Journal(home.journal, home.store, self.points, known)
@@ -84,6 +100,8 @@ class Committer:
         self.state = state_after(self._home.journal, journal.head, journal.records)
         self._since_head = len(journal.records)
         self._take_over()
+        if self._mend is not None:
+            self._mend(self._home, at_head, self.state, journal.records)
         for record in journal.records:
             self._create_and_drop(record)
         comparison = Comparison(self._home, self._tables, self.catalog, journal.records, last_changes)
@@ -145,11 +163,17 @@ class Committer:
         return self._broken
 
     def _remove_leftovers(self, base: int, records: list[Record]) -> None:
-        """Remove the staged files of numbers after `base` that none of the records names."""
+        """Remove the staged files of numbers after `base` that none of the records names. The listing that this needs
+        also tells which files of tables are gone; the home opens without them, and reading them is an error."""
         changes = [change for record in records for change in record.changes()]
         named = {file.path for change in changes for files in change.adds.values() for file in files}
         for stream, table in self.tables():
-            sweep(self._home.store, self._home.table_folder(stream, table), base, self.state.n + 1, named)
+            found = sweep(self._home.store, self._home.table_folder(stream, table), base, self.state.n + 1, named)
+            lost = [file.name for file in self._tables.files(stream, table) if file.name not in found]
+            if lost:
+                text = "table '{table}' of '{stream}' has lost {count} data files, {first} is one: {fix}"
+                which = {"table": table, "stream": stream, "count": str(len(lost)), "first": lost[0]}
+                tell(WARNING, "FILES_MISSING", text, failure=None, **which, fix=REPAIR)
 
     @property
     def ahead(self) -> HomeState:

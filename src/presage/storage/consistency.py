@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from presage.errors import PresageError
 from presage.storage.catalog_log import CatalogLog
 from presage.storage.delta import Tables
-from presage.storage.failures import VERIFY, corrupt
+from presage.storage.failures import REPAIR, corrupt
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, StreamState, changed_tables
 from presage.storage.journal import Record
@@ -80,4 +80,4 @@ class Comparison:
         stream.changes[table] = last
 
     def _corrupt(self, what: str, why: str) -> PresageError:
-        return corrupt(what, self._home.path, why, VERIFY)
+        return corrupt(what, self._home.path, why, REPAIR)

@@ -12,19 +12,24 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from presage.errors import PresageError
 from presage.model.paths import is_address
-from presage.storage.failures import corrupt
+from presage.storage.failures import REPAIR, corrupt
+
+if TYPE_CHECKING:
+    from presage.storage.store import Store
 
 MAGIC = b"PAR1"
 _SEAL = struct.Struct("<4sI")  # before the footer: our mark, and the checksum
 _END = struct.Struct("<I4s")  # after the footer: its length, and Parquet's mark
 _MARK = b"PrSl"
+PIECE = 1 << 20  # bytes of a file that are read at once for its digest
 
 
 def open_data(path: str | os.PathLike[str] | BinaryIO, **more: Any) -> pq.ParquetFile:
@@ -57,13 +62,29 @@ def read_data(path: str | os.PathLike[str], schema: pa.Schema, use_threads: bool
 def damaged(path: str | os.PathLike[str], broken: Exception) -> PresageError:
     folder, name = os.path.split(path)
     why = "it is missing" if isinstance(broken, FileNotFoundError) else broken
-    fix = "restore the file from a copy of the home; presage log HOME verify names all that is damaged"
+    fix = f"restore the file from a copy of the home, or {REPAIR}"
     return corrupt(f"the data file '{name}'", folder, why, fix)
 
 
 def is_missing(problem: PresageError) -> bool:
     """Whether an error of `archived` means that the file does not exist."""
     return isinstance(problem.__cause__, FileNotFoundError)
+
+
+def digest(file: BinaryIO) -> int:
+    """The CRC-32 of all bytes of a file, which its record and its table's log keep. With the length it finds any
+    accident; it is three times as fast as the quickest digest against intent, whose journal would have to be signed."""
+    check = 0
+    file.seek(0)
+    while piece := file.read(PIECE):
+        check = zlib.crc32(piece, check)
+    return check
+
+
+def digest_of(store: Store, path: PurePath) -> int:
+    """The digest of a file of a home."""
+    with store.reader(path) as file:
+        return digest(file)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from presage.storage.delta_log import (
     seal_checkpoint,
 )
 from presage.storage.delta_schema import from_delta
-from presage.storage.failures import corrupt
+from presage.storage.failures import REPAIR, corrupt
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
@@ -40,7 +40,7 @@ from presage.storage.store import Store
 COMMITS_PER_CHECKPOINT = 200
 # `maintenance` deletes removed files itself: checkpoints need not list them for a week.
 CONFIGURATION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
-_MARK = "stream.json"
+MARK = "stream.json"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class DeltaTables:
             data = creation(schema, CONFIGURATION, f"{self._home.id}/{n}/{stream}/{table}", at)
             self._ensure(entry_path(folder / table, 0), data)
             checksums[table] = zlib.crc32(data)
-        self._ensure(folder / _MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
+        self._ensure(folder / MARK, seal({"stream": stream, "generation": n, "tables": checksums}))
         self._home.forget_folder(stream)
         for table, schema in schemas.items():
             self._tables[folder / table] = Table(0, 0, from_delta(schema), {}, 0)
@@ -125,7 +125,7 @@ class DeltaTables:
             del self._tables[path]
         self._checkpoints.wait(folder)
         if generation_of(self._store, folder) < n:
-            self._store.delete(folder / _MARK)
+            self._store.delete(folder / MARK)
             self._store.delete_folder(folder)
         self._home.forget_folder(stream)
 
@@ -149,7 +149,7 @@ class DeltaTables:
         version = state.version + 1
         try:
             removed = [(f.name, f.size) for f in gone]
-            data = entry(Seal(version, n, state.transaction), self._home.id, adds, removed, not rewrites)
+            data = entry(Seal(version, n, state.transaction), self._home.application, adds, removed, not rewrites)
             self._store.create(entry_path(folder, version), data)
         except FileExistsError:
             self._forget(folder)  # another program has written to the table: keep its change
@@ -202,7 +202,7 @@ class DeltaTables:
     def _table(self, folder: PurePath) -> Table:
         with self._lock:
             if folder not in self._tables:
-                self._tables[folder] = read_table(self._store, folder, self._home.id)
+                self._tables[folder] = read_table(self._store, folder, self._home.application)
             return self._tables[folder]
 
     def _forget(self, folder: PurePath) -> None:
@@ -225,12 +225,18 @@ def generation_of(store: Store, folder: PurePath) -> int:
 def _mark(store: Store, folder: PurePath) -> dict[str, Any]:
     """The content of stream.json in the folder of a stream; empty if there is none."""
     try:
-        mark = unseal(store.read(folder / _MARK))
+        mark = unseal(store.read(folder / MARK))
         return {"tables": {}, **mark, "generation": int(mark["generation"])}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError) as broken:
-        raise _corrupt(folder, f"'{_MARK}'", broken) from broken
+        raise _corrupt(folder, f"'{MARK}'", broken) from broken
+
+
+def created(store: Store, folder: PurePath) -> int | None:
+    """The checksum of a table's creation; None if it is not known."""
+    made: int | None = _mark(store, folder.parent).get("tables", {}).get(folder.name)
+    return made
 
 
 def read_table(store: Store, folder: PurePath, application: str) -> Table:
@@ -238,7 +244,7 @@ def read_table(store: Store, folder: PurePath, application: str) -> Table:
     from deltalake.exceptions import DeltaError
 
     try:
-        check_log(store, folder, _mark(store, folder.parent).get("tables", {}).get(folder.name))
+        check_log(store, folder, created(store, folder))
         handle = store.delta_table(folder)
         actions = pa.table(handle.get_add_actions(flatten=True)).to_pylist()
         files = sorted(map(_from_action, actions), key=lambda file: file.name)
@@ -254,7 +260,7 @@ def read_table(store: Store, folder: PurePath, application: str) -> Table:
 
 
 def _corrupt(folder: PurePath, what: str, broken: Exception) -> PresageError:
-    return corrupt(what, folder, broken, "restore the folder from a copy of the home")
+    return corrupt(what, folder, broken, REPAIR)
 
 
 def live_file(file: FileAdd) -> LiveFile:

@@ -18,15 +18,17 @@ from presage.storage.journal import FileAdd
 from presage.storage.store import Store
 
 _ENTRY = re.compile(r"(\d{20})(\.json|\.checkpoint\.parquet)")
-_CHECKPOINT = ".checkpoint.parquet"
+CHECKPOINT = ".checkpoint.parquet"
 SEAL = "presage"  # our key in commitInfo, whose content is free
+ENGINE = "presage"
+DIGEST = "presage.crc32"  # our tag of a data file
 
 
 def creation(schema: str, configuration: Mapping[str, str], name: str, at: int) -> bytes:
     """The first entry of a table. `schema`: Delta's JSON; `at`: microseconds. A table of the same name, which no other
     table of any home has, gets the same entry: a request to write it may be repeated, and arrive late."""
     now = at // 1_000
-    info = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "engineInfo": "presage"}
+    info = {"timestamp": now, "operation": "CREATE TABLE", "operationParameters": {}, "engineInfo": ENGINE}
     table = {
         "id": str(uuid.uuid5(uuid.NAMESPACE_URL, name)),
         "format": {"provider": "parquet", "options": {}},
@@ -49,7 +51,16 @@ def entry(
     actions: list[dict[str, Any]] = [{"txn": {"appId": application, "version": seal.record, "lastUpdated": now}}]
     common = {"partitionValues": {}, "dataChange": data_change}
     actions += [
-        {"add": {"path": file.path, "size": file.size, "modificationTime": now, "stats": file.stats, **common}}
+        {
+            "add": {
+                "path": file.path,
+                "size": file.size,
+                "modificationTime": now,
+                "stats": file.stats,
+                **common,
+                **({} if file.digest is None else {"tags": {DIGEST: str(file.digest)}}),
+            }
+        }
         for file in adds
     ]
     actions += [
@@ -57,7 +68,7 @@ def entry(
         for name, size in removes
     ]
     body = "".join(json.dumps(action) + "\n" for action in actions).encode()
-    info = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": "presage"}
+    info = {"timestamp": now, "operation": operation, "operationParameters": {}, "engineInfo": ENGINE}
     first = {"commitInfo": {**info, SEAL: [*seal, seal.checksum(body)]}}
     return json.dumps(first).encode() + b"\n" + body
 
@@ -77,9 +88,9 @@ class Seal(NamedTuple):
 def check_log(store: Store, folder: PurePath, made: int | None) -> None:
     """Raise ValueError if the last checkpoint or an entry after it is damaged or swapped, as far as checksums tell, or
     if one of our entries is missing. `made`: the checksum of the table's creation."""
-    entries = _entries(store, folder)
+    entries = entries_of(store, folder)
     log, start = folder / "_delta_log", _newest_checkpoint(entries)
-    if start and not _is_sealed(store, log, start):
+    if start and not is_sealed(store, log, start):
         raise ValueError(f"checkpoint {start} is damaged")
     last = None if start or made is None else 0
     for version, name in entries:
@@ -90,15 +101,15 @@ def check_log(store: Store, folder: PurePath, made: int | None) -> None:
             if made is not None and zlib.crc32(data) != made:
                 raise ValueError("the creation of the table is damaged")
             continue
-        sealed = _sealed(data)
-        if sealed is None:
+        seal = sealed(data)
+        if seal is None:
             continue  # written by another program, or by an earlier version
-        if sealed.version != version or last not in (None, sealed.previous):
+        if seal.version != version or last not in (None, seal.previous):
             raise ValueError(f"entry {version} has the place of another, or one before it is missing")
-        last = sealed.record
+        last = seal.record
 
 
-def _sealed(data: bytes) -> Seal | None:
+def sealed(data: bytes) -> Seal | None:
     """The seal of an entry, if it has one; ValueError if the checksum is wrong."""
     first, _, body = data.partition(b"\n")
     stored = json.loads(first).get("commitInfo", {}).get(SEAL)
@@ -114,23 +125,28 @@ def _sealed(data: bytes) -> Seal | None:
 def seal_checkpoint(store: Store, folder: PurePath, version: int) -> None:
     """Write the checksum of a checkpoint into a file."""
     log = folder / "_delta_log"
-    store.put(log / _seal_of(version), str(_checkpoint_checksum(store, log, version)).encode())
+    store.put(log / seal_name(version), str(_checkpoint_checksum(store, log, version)).encode())
 
 
-def _is_sealed(store: Store, log: PurePath, version: int) -> bool:
+def is_sealed(store: Store, log: PurePath, version: int) -> bool:
     """Whether a checkpoint has its checksum, or none: of an earlier version, or another program."""
     try:
-        seal = store.read(log / _seal_of(version))
+        seal = store.read(log / seal_name(version))
     except FileNotFoundError:
         return True
     return int(seal) == _checkpoint_checksum(store, log, version)
 
 
 def _checkpoint_checksum(store: Store, log: PurePath, version: int) -> int:
-    return zlib.crc32(store.read(log / f"{version:020d}{_CHECKPOINT}"))
+    return zlib.crc32(store.read(log / f"{version:020d}{CHECKPOINT}"))
 
 
-def _seal_of(version: int) -> str:
+def seal_of(checkpoint: PurePath) -> PurePath:
+    """The file with the checksum of a checkpoint."""
+    return checkpoint.with_name(seal_name(int(checkpoint.name.removesuffix(CHECKPOINT))))
+
+
+def seal_name(version: int) -> str:
     return f".{version:020d}.checkpoint.crc"  # Delta readers ignore names with a dot
 
 
@@ -139,16 +155,16 @@ def entry_path(folder: PurePath, version: int) -> PurePath:
 
 
 def checkpoint_path(folder: PurePath, version: int) -> PurePath:
-    return folder / "_delta_log" / f"{version:020d}{_CHECKPOINT}"
+    return folder / "_delta_log" / f"{version:020d}{CHECKPOINT}"
 
 
 def checkpoint_of(store: Store, folder: PurePath) -> int:
     """The version of the newest checkpoint; 0 if there is none."""
-    return _newest_checkpoint(_entries(store, folder))
+    return _newest_checkpoint(entries_of(store, folder))
 
 
 def _newest_checkpoint(entries: Sequence[tuple[int, str]]) -> int:
-    return max((version for version, name in entries if name.endswith(_CHECKPOINT)), default=0)
+    return max((version for version, name in entries if name.endswith(CHECKPOINT)), default=0)
 
 
 def obsolete(store: Store, folder: PurePath, seen: dict[PurePath, float], before: float) -> list[PurePath]:
@@ -158,19 +174,20 @@ def obsolete(store: Store, folder: PurePath, seen: dict[PurePath, float], before
     Later readers start from the checkpoint that was the newest then. Files before it are returned, the oldest first,
     so that deleting them leaves no gaps. The checkpoint's own entry stays: writers look for it.
     """
-    entries, log = _entries(store, folder), folder / "_delta_log"
-    present = {log / name: version for version, name in entries if name.endswith(_CHECKPOINT)}
+    entries, log = entries_of(store, folder), folder / "_delta_log"
+    present = {log / name: version for version, name in entries if name.endswith(CHECKPOINT)}
     for path in [path for path in list(seen) if path.parent == log and path not in present]:
         del seen[path]
     now = time.monotonic()
     checkpoints = [version for path, version in present.items() if seen.setdefault(path, now) < before]
     first_kept = max(checkpoints, default=0)
     gone = [(version, log / name) for version, name in entries if version < first_kept]
-    seals = [log / _seal_of(version) for version, path in gone if path.name.endswith(_CHECKPOINT)]
+    seals = [log / seal_name(version) for version, path in gone if path.name.endswith(CHECKPOINT)]
     return [*(path for _, path in gone), *(seal for seal in seals if store.exists(seal))]
 
 
-def _entries(store: Store, folder: PurePath) -> list[tuple[int, str]]:
+def entries_of(store: Store, folder: PurePath) -> list[tuple[int, str]]:
+    """Versions and names of the entries and checkpoints of a table's log, in order."""
     # Names, not paths: there may be ten thousand, and this is called often.
     matches = ((_ENTRY.fullmatch(name), name) for name in store.names(folder / "_delta_log"))
     return sorted((int(match[1]), name) for match, name in matches if match)

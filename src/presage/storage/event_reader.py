@@ -17,7 +17,7 @@ from presage.model.time import to_micros
 from presage.storage.archive import Bounds, FileSet, within
 from presage.storage.columns import SEQ, TIME
 from presage.storage.data_files import archived
-from presage.storage.failures import VERIFY, corrupt
+from presage.storage.failures import REPAIR, corrupt
 
 if TYPE_CHECKING:
     from presage.storage.log import Log
@@ -49,7 +49,7 @@ def _without_columns(files: FileSet, missing: list[str]) -> PresageError:
     """A damaged entry of a table's log may still be readable, with other columns."""
     folder = Path(files.paths[0]).parent if files.paths else Path()
     why = f"its schema does not have {', '.join(missing)}"
-    return corrupt(f"the table '{folder.name}'", folder, why, VERIFY)
+    return corrupt(f"the table '{folder.name}'", folder, why, REPAIR)
 
 
 def _field(field: pa.Field, coded: Collection[str]) -> pa.Field:

@@ -39,7 +39,7 @@ TEMPORARY_PREFIX = "presage-"  # of the folders of temporary homes
 NOT_DONE = "and try again; nothing has been written"
 KEPT = "; the request is committed and will be finished: do not send it again"
 UNKNOWN = "; the request may be committed: send it again only with the `once` key that it had"
-VERIFY = "restore the home from a copy; presage log HOME verify names all that is damaged"
+REPAIR = "run presage log HOME repair, which repairs what the rest of the home tells, and names what is lost"
 
 
 def corrupt(what: str, path: PurePath | str, why: object, fix: str) -> PresageError:
@@ -62,7 +62,7 @@ def storage_error(home: PurePath | str, failure: Exception, then: str = NOT_DONE
     if isinstance(failure, OSError) and failure.strerror:
         named = [str(name) for name in (failure.filename, failure.filename2) if name is not None]
         why = ": ".join([failure.strerror, *named[:1]])
-    check = "the store and the credentials" if is_unanswered(failure) else "the disk and the permissions"
+    check = "the bucket, its credentials and the network" if is_unanswered(failure) else "the disk and the permissions"
     return error("STORAGE_FAILED", path=home, why=why, fix=f"check {check}{then}")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from presage.errors import PresageError, error
@@ -30,6 +30,8 @@ from presage.storage.store import Store
 
 EARLIER, FORMAT = 1, 2  # the format of journals with marks, which is read, and the present one
 FORMAT_FILE = "presage.json"
+APPLICATION = "application"  # in the format file of a copy: the identity that tables know it by
+UNFINISHED = "copy.json"  # in a copy that is not complete yet: the identity of its source
 PRIVATE = "private"  # in the format file: the folder was closed to other users once
 LONGEST_NAME = 255  # characters of a file name
 FOLDERS = ("catalog", "streams", "journal", "derived", "states")
@@ -48,6 +50,18 @@ def open_place(path: str | os.PathLike[str], options: Mapping[str, str] | None =
     return open_bucket(place, options)
 
 
+class Identity(NamedTuple):
+    """The identity of a home, and that by which its tables know its transactions: that of the home it is a copy of."""
+
+    id: str
+    application: str
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> Identity:
+        """By the content of the format file."""
+        return cls(str(content["id"]), str(content.get(APPLICATION, content["id"])))
+
+
 class HomeLayout:
     """The paths in a home, and the store that they belong to."""
 
@@ -57,6 +71,10 @@ class HomeLayout:
         self.catalog, self.streams, self.journal, self.derived, self.states = (path / name for name in FOLDERS)
         self._folders: dict[str, PurePath] = {}  # of streams
         self._existing: dict[PurePath, set[str]] = {}  # names in the folders of streams, as last listed
+
+    @property
+    def address(self) -> str:
+        return self.store.address(self.path)
 
     def stream_folder(self, name: str) -> PurePath:
         """The folder of a stream's tables, also of one that does not exist yet."""
@@ -98,7 +116,7 @@ class Home(HomeLayout):
         store: Store,
         path: PurePath,
         lock: HomeLock,
-        identity: str,
+        identity: Identity,
         temporary: bool = False,
         abandoned: bool = False,
         locked: bool = True,
@@ -106,7 +124,7 @@ class Home(HomeLayout):
     ) -> None:
         super().__init__(store, path)
         self._watch = watch
-        self.id = identity
+        self.id, self.application = identity
         # Not flushed: if a loss of power undoes a beat, nothing is lost.
         self.lease = HomeLease(FileStore(durable=False) if store.is_local else store, path, locked)
         self.was_abandoned = abandoned  # the process that had the home before did not release it
@@ -137,7 +155,7 @@ class Home(HomeLayout):
             return cls._open_bucket(place, options, watch)
         temporary, folder = path is None, place.resolve()
         store = FileStore(durable and not temporary)
-        _check_ours(folder)
+        check_folder(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = HomeLock(folder, []) if without_lock else HomeLock.take(folder)
         try:
@@ -164,7 +182,7 @@ class Home(HomeLayout):
                 raise error("NOT_A_HOME", path=address, why=why, fix="choose an empty prefix")
             store.probe(path)
             with suppress(FileExistsError):  # another process creates it, too
-                store.create(path / FORMAT_FILE, seal(_new_format()))
+                store.create(path / FORMAT_FILE, seal(new_format()))
         identity = read_format(store, path)
         # No lock: each opening is a takeover, so that of two at once one is refused.
         return cls(store, path, HomeLock(path, []), identity, abandoned=True, locked=False, watch=watch)
@@ -175,10 +193,6 @@ class Home(HomeLayout):
         if not self.store.is_local:
             raise error("NOT_LOCAL", path=self.store.address(self.path), what="the home of an engine with this source")
         return Path(self.path)
-
-    @property
-    def address(self) -> str:
-        return self.store.address(self.path)
 
     @property
     def is_own(self) -> bool:
@@ -292,7 +306,7 @@ def _with_digest(escaped: str, name: str) -> str:
 UNSAFE = frozenset("%[]{}*?\\")
 
 
-def _check_ours(folder: Path) -> None:
+def check_folder(folder: Path) -> None:
     fix = "choose an empty folder"
     unsafe = sorted(UNSAFE & set(str(folder)))
     if unsafe:
@@ -309,10 +323,10 @@ def _check_ours(folder: Path) -> None:
         raise error("NOT_A_HOME", path=folder, why=f"it holds '{foreign[0]}' and no {FORMAT_FILE}", fix=fix)
 
 
-def _read_or_write_format(folder: Path, store: Store, more: dict[str, str]) -> str:
-    """The home's id. Creates the format file of a new home, under the lock."""
+def _read_or_write_format(folder: Path, store: Store, more: dict[str, str]) -> Identity:
+    """The home's identity. Creates the format file of a new home, under the lock."""
     path = folder / FORMAT_FILE
-    content = _content(store, folder) if path.exists() else {**_new_format(), **more}
+    content = _content(store, folder) if path.exists() else {**new_format(), **more}
     if PRIVATE not in content and folder.stat().st_uid == os.geteuid():
         # Once only: an administrator may give others access afterwards, for workers of another user.
         folder.chmod(0o700)
@@ -320,21 +334,21 @@ def _read_or_write_format(folder: Path, store: Store, more: dict[str, str]) -> s
     content = {**content, "format": FORMAT}
     if not path.exists() or content != _content(store, folder):
         store.put(path, seal(content))
-    return str(content["id"])
+    return Identity.of(content)
 
 
-def _new_format() -> dict[str, Any]:
+def new_format() -> dict[str, Any]:
     created = datetime.now(UTC).isoformat(timespec="seconds")
     return {"format": FORMAT, "id": str(uuid.uuid4()), "created": created}
 
 
-def read_format(store: Store, folder: PurePath) -> str:
-    """The id of an existing home; an error if it is none, or of another format."""
+def read_format(store: Store, folder: PurePath) -> Identity:
+    """The identity of an existing home; an error if it is none, or of another format."""
     if not store.exists(folder / FORMAT_FILE):
         why = f"it holds no {FORMAT_FILE}" if store.is_folder(folder) else "it is a file"
         why = why if store.is_folder(folder) or store.exists(folder) else "there is no such folder"
         raise error("NOT_A_HOME", path=folder, why=why, fix="name the folder that an engine was given as its home")
-    return str(_content(store, folder)["id"])
+    return Identity.of(_content(store, folder))
 
 
 def _content(store: Store, folder: PurePath) -> dict[str, Any]:

@@ -153,6 +153,17 @@ def read_lease(store: Store, home: PurePath) -> LeaseState | None:
         return None
 
 
+def live_lease(store: Store, home: PurePath) -> LeaseState | None:
+    """The lease of a process that has the home now: one that changes within a beat or so; None if there is none."""
+    watch = Watch(store, home)
+    seen = watch.seen
+    while watch.seen is not None and not watch.seen.released and watch.look() < 2 * BEAT:
+        if watch.seen != seen:
+            return None if watch.seen is None or watch.seen.released else watch.seen
+        time.sleep(LOOK)
+    return None
+
+
 def await_end(store: Store, home: PurePath, holder: str = "", watch: Watch | None = None) -> bool:
     """Wait until the lease of another process has ended. False if it changes: that process is alive.
 

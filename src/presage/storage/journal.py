@@ -21,7 +21,7 @@ from typing import Any
 from presage.errors import PresageError, error
 from presage.storage import failpoints
 from presage.storage.failpoints import Failpoints
-from presage.storage.failures import corrupt
+from presage.storage.failures import REPAIR, corrupt
 from presage.storage.home import HomeLayout
 from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
@@ -34,12 +34,14 @@ TRIES = 20  # to read a journal while another process covers records by new head
 
 @dataclass(frozen=True)
 class FileAdd:
-    """A data file to add to a table: its name in the table's folder, and Delta's statistics as JSON."""
+    """A data file to add to a table: its name in the table's folder, Delta's statistics as JSON, and the digest of its
+    bytes: see `data_files.digest`. Files of earlier versions have none."""
 
     path: str
     size: int
     rows: int
     stats: str
+    digest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,7 @@ def read_journal(
     """Head and records; a gap is an error. FileNotFoundError if a head was replaced meanwhile. `known`: groups of
     records, as they were read before: if the last one is the same, so are those before it."""
     names = names or Names.of(store, folder)
-    head = _read_head(store, folder, names.heads[-1][1]) if names.heads else None
+    head = read_head(store, folder, names.heads[-1][1]) if names.heads else None
     content = JournalContent(head, [])
     numbers = [n for n in sorted(names.records) if n > content.base]
     # Of the two names of a record of an earlier version, the last one counts.
@@ -307,7 +309,10 @@ def read_journal(
     last = max(known, default=0)
     if last not in names.records or read_records(store, folder / name_of(last)) != known[last]:
         known = {}
-    content.groups = {n: known[n] if n in known else read_records(store, folder / name) for n, name in content.files}
+    unread = [(n, name) for n, name in content.files if n not in known]
+    read = store.each(lambda file: read_records(store, folder / file[1]), unread)
+    found = {**known, **{n: records for (n, _), records in zip(unread, read, strict=True)}}
+    content.groups = {n: found[n] for n in numbers}
     content.records = [record for group in content.groups.values() for record in group]
     _check_unbroken(store, folder, content)
     return content
@@ -325,7 +330,7 @@ def _is_done(name: str) -> bool:
     return name.endswith(".done")
 
 
-def _read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
+def read_head(store: Store, folder: PurePath, name: str) -> dict[str, Any]:
     try:
         head = unseal(store.read(folder / name))
         return {"n": int(head["n"]), "state": head["state"]}
@@ -355,4 +360,4 @@ def _check_unbroken(store: Store, folder: PurePath, content: JournalContent) -> 
 
 
 def corrupt_journal(folder: PurePath, what: str, why: object) -> PresageError:
-    return corrupt(what, folder.parent, why, "restore the journal folder from a copy of the home")
+    return corrupt(what, folder.parent, why, f"{REPAIR}; else restore the journal folder from a copy of the home")

@@ -18,10 +18,10 @@ from presage.model.paths import home_place
 from presage.storage.archive import Archive, state_of
 from presage.storage.catalog_log import CatalogEntry
 from presage.storage.columns import EVENTS, MIN_TIME, SEQ, table_schemas
-from presage.storage.committer import Committer
+from presage.storage.committer import Committer, Mend
 from presage.storage.data_files import read_data
 from presage.storage.delivery import Deliveries, Delivery, taken_table
-from presage.storage.delta import DeltaTables, Tables
+from presage.storage.delta import DeltaTables, LiveFile, Tables
 from presage.storage.delta_schema import to_delta
 from presage.storage.distributions import Distributions
 from presage.storage.failpoints import Failpoints
@@ -97,9 +97,10 @@ class Log:
         tables: Callable[[Home], Tables] = DeltaTables,
         options: Mapping[str, str] | None = None,
         standby: Standby | None = None,
+        mend: Mend | None = None,
     ) -> Log:
         """Open the home at a path or address, and recover it after a crash. None: a temporary home. `standby`: wait
-        until no other process has it."""
+        until no other process has it. `mend`: see `Committer`."""
         without_lock, watch = False, None
         while True:
             try:
@@ -107,7 +108,7 @@ class Log:
                     home = Home.open(path, durable, options, without_lock, watch)
                     try:
                         known = standby.records if standby is not None else {}
-                        return cls(home, Committer(home, tables(home), points, known))
+                        return cls(home, Committer(home, tables(home), points, known, mend))
                     except BaseException:
                         home.unlock()
                         raise
@@ -287,6 +288,15 @@ class Log:
         return self._committer.state.catalog_version
 
     @property
+    def holder(self) -> str:
+        """The lease of the process that took over the home last; empty if none did."""
+        return self._committer.state.holder
+
+    def tables(self) -> list[tuple[str, str]]:
+        """(stream, table) of all tables, internal ones too."""
+        return self._committer.tables()
+
+    @property
     def records(self) -> int:
         """The number of records committed so far."""
         return self._committer.state.n
@@ -371,6 +381,19 @@ class Log:
                 parts.append(part)
             draft = Record(turn.n, kind, turn.at, creates=new, catalog=catalog, parts=parts, live=live)
             return self._committer.publish(turn, draft, states)
+
+    def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
+        return self._committer.files(stream, table) if (stream, table) in self.tables() else ()
+
+    def replace_files(self, stream: str, names: Iterable[str], rows: pa.Table) -> None:
+        """Replace data files of an internal table that cannot be read by one with their rows."""
+        with self._committer.turn() as turn:
+            gone = [file for file in self.files(stream, EVENTS) if file.name in names]
+            adds = self._committer.stage(turn, stream, {EVENTS: rows}) if rows.num_rows else {}
+            more = rows.num_rows - sum(file.rows for file in gone)
+            removes = {EVENTS: [file.name for file in gone]}
+            part = Part(stream, adds=adds, removes=removes, rewrites=True, accepted=more)
+            self._committer.publish(turn, Record(turn.n, "repair", turn.at, parts=[part]))
 
     def _part(self, turn: Turn, name: str, rows: pa.Table, watermark: int | None) -> Part:
         staged = self._committer.stage(turn, name, {EVENTS: rows}) if rows.num_rows else {}

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -24,7 +25,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
-from presage.storage.store import Store, StoreError
+from presage.storage.store import Found, Item, Store, StoreError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
 # Options of the connection, which obstore takes apart from those of the service.
 CLIENT = {"allow_http", "timeout", "connect_timeout", "proxy_url", "allow_invalid_certificates", "user_agent"}
 ENV = "env:"
+_CODE = re.compile("<Code>([A-Za-z]+)</Code>")
 PROBE = "probe-"  # prefix of an object that tries whether the store refuses to overwrite
 # Throttling and lost connections are retried for so long; a home must then say that its store does not answer.
 RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
+AT_ONCE = 16  # requests, where many objects are read
 MEMORY = 64 << 20  # bytes of a file that is written; a larger one waits on the local disk
 RECENT, RECENT_FILE = 64 << 20, 4 << 20  # bytes of the files that `RecentFiles` keeps: of all, and of one at most
 MOST_AT_ONCE = 16  # files that are written at a time
@@ -68,6 +71,8 @@ class RecentFiles:
 
     def _drop(self, path: PurePath) -> None:
         self._bytes -= len(self._files.pop(path, b""))
+
+    fix = "check the bucket, its credentials and the network"
 
 
 class ObjectStore(Store):
@@ -147,10 +152,17 @@ class ObjectStore(Store):
             return sorted(PurePosixPath(path).name for path in paths)
 
     def walk(self, folder: PurePath) -> Iterator[PurePath]:
+        return (path for path, _ in self.sizes(folder))
+
+    def sizes(self, folder: PurePath) -> Iterator[tuple[PurePath, int]]:
         prefix = self._key(folder)
         with _failures(folder):
             for batch in obstore.list(self.client, prefix):
-                yield from (folder / each["path"].removeprefix(f"{prefix}/") for each in batch)
+                yield from ((folder / each["path"].removeprefix(f"{prefix}/"), each["size"]) for each in batch)
+
+    def each(self, act: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            return list(threads.map(act, items))
 
     def size(self, path: PurePath) -> int:
         with _failures(path):
@@ -298,7 +310,16 @@ def _failures(path: PurePath) -> Iterator[None]:
     except NotSupportedError as failure:
         raise error("STORE_UNSAFE", path=path) from failure
     except BaseError as failure:
-        raise StoreError(str(failure).splitlines()[0]) from failure
+        raise StoreError(_why(failure, path)) from failure
+
+
+def _why(failure: BaseError, path: PurePath) -> str:
+    """What the service says, in a line: it answers with a page of XML, whose code tells most."""
+    code = _CODE.search(str(failure))
+    if code is not None and code[1] in ("NoSuchBucket", "NoSuchContainer", "ContainerNotFound"):
+        return f"there is no bucket '{path.parts[1]}'"
+    said = str(failure).splitlines()[0].partition(": <?xml")[0]
+    return said if code is None else f"{code[1]}: {said}"
 
 
 def _is_secret(name: str) -> bool:

@@ -16,7 +16,7 @@ from functools import cached_property
 from presage.errors import PresageError
 from presage.storage.delta import Table, generation_of, read_table
 from presage.storage.failures import corrupt, storage
-from presage.storage.home import HomeLayout, open_place, read_format
+from presage.storage.home import HomeLayout, Identity, open_place, read_format
 from presage.storage.home_state import HomeState, changed_tables, state_after
 from presage.storage.journal import Record, read_journal
 
@@ -29,6 +29,7 @@ class HomeSnapshot:
 
     layout: HomeLayout
     id: str
+    application: str  # see `home.Identity`
     state: HomeState
     base: int
     records: list[Record]
@@ -42,9 +43,9 @@ class HomeSnapshot:
         folder = self.layout.table_folder(stream, table)
         for _ in range(TRIES - 1):
             with suppress(PresageError):  # entries may be cleaned while they are listed
-                return read_table(self.layout.store, folder, self.id)
+                return read_table(self.layout.store, folder, self.application)
             time.sleep(PAUSE)
-        return read_table(self.layout.store, folder, self.id)
+        return read_table(self.layout.store, folder, self.application)
 
     @cached_property
     def pending(self) -> frozenset[int]:
@@ -65,7 +66,7 @@ class HomeSnapshot:
 
     def _transaction(self, stream: str, table: str) -> int:
         try:
-            return read_table(self.layout.store, self.layout.table_folder(stream, table), self.id).transaction
+            return read_table(self.layout.store, self.layout.table_folder(stream, table), self.application).transaction
         except PresageError:
             return 0  # damaged, or not created yet
 
@@ -86,7 +87,7 @@ def read_snapshot(path: str | os.PathLike[str]) -> HomeSnapshot:
             raise corrupt("the journal", folder, why, fix) from failure
 
 
-def _read(layout: HomeLayout, identity: str) -> HomeSnapshot:
+def _read(layout: HomeLayout, identity: Identity) -> HomeSnapshot:
     content = read_journal(layout.store, layout.journal)
     state = state_after(layout.journal, content.head, content.records)
-    return HomeSnapshot(layout, identity, state, content.base, content.records)
+    return HomeSnapshot(layout, *identity, state, content.base, content.records)

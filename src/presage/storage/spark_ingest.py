@@ -42,7 +42,10 @@ FILES_PER_TASK = 100  # the number in a file's name is that of its task, times t
 _ARRIVAL = "__presage_arrival"  # the row's number in the frame, which orders equal times
 _COUNTED = "part int, rows long, ignored string"
 _DIGITS: dict[DataType, int] = {INT: 9, LONG: 18, DOUBLE: 15}  # of a DECIMAL without fraction that always fits
-_WRITTEN = "part int, name string, path string, size long, rows long, stats string, first_time long, last_time long"
+_WRITTEN = (
+    "part int, name string, path string, size long, rows long, stats string, digest long, "
+    "first_time long, last_time long"
+)
 _EXACT: dict[DataType, tuple[type[st.DataType], ...]] = {
     STRING: (st.StringType, st.CharType, st.VarcharType),
     INT: (st.ByteType, st.ShortType, st.IntegerType),
@@ -126,7 +129,7 @@ def _draft(turn: Turn, event_type: EventType, written: list[Any], total: int, ig
     adds: dict[str, list[FileAdd]] = {}
     rows: Counter[str] = Counter()
     for row in written:
-        adds.setdefault(row.name, []).append(FileAdd(row.path, row.size, row.rows, row.stats))
+        adds.setdefault(row.name, []).append(FileAdd(row.path, row.size, row.rows, row.stats, row.digest))
         rows[row.name] += row.rows
     events = [row for row in written if row.name == EVENTS]
     last = max((row.last_time for row in events), default=None)

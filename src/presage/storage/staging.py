@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from presage.storage.columns import SEQ
-from presage.storage.data_files import data_writer
+from presage.storage.data_files import data_writer, digest
 from presage.storage.journal import FileAdd
 from presage.storage.store import Store, Writes
 
@@ -53,7 +53,7 @@ def _write(store: Writes, path: PurePath, schema: pa.Schema, parts: Iterable[pa.
                 writer.write_table(part, row_group_size=ROWS_PER_GROUP)
                 statistics.add(part)
         size = file.tell()
-    return FileAdd(path.name, size, statistics.rows, statistics.text())
+        return FileAdd(path.name, size, statistics.rows, statistics.text(), digest(file))
 
 
 @functools.lru_cache(maxsize=512)
@@ -144,13 +144,16 @@ def staged_by(name: str) -> int | None:
     return int(staged[1]) if staged else None
 
 
-def sweep(store: Store, folder: PurePath, after: int, up_to: int, named: set[str]) -> None:
+def sweep(store: Store, folder: PurePath, after: int, up_to: int, named: set[str]) -> set[str]:
     """Remove the data files staged for records after `after`, up to `up_to`, that no record names: they were never
-    committed. Later ones may be those of a process that has taken over the home meanwhile."""
-    for name in store.names(folder):
+    committed. Later ones may be those of a process that has taken over the home meanwhile. Returns the names in the
+    folder."""
+    names = store.names(folder)
+    for name in names:
         n = staged_by(name)
         if n is not None and after < n <= up_to and name not in named:
             store.delete(folder / name)
+    return set(names)
 
 
 def discard(store: Store, folder: PurePath, token: str, keep: frozenset[str] = frozenset()) -> None:

@@ -7,13 +7,17 @@ Paths are `Path` in a file system; elsewhere pure paths, whose first part is the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import PurePath
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 
 class Writes(Protocol):
@@ -114,6 +118,16 @@ class Store(ABC):
                 yield from self.walk(below)
             else:
                 yield below
+
+    def sizes(self, folder: PurePath) -> Iterator[tuple[PurePath, int]]:
+        """All files below a folder with their sizes; without those that are deleted meanwhile."""
+        for path in self.walk(folder):
+            with suppress(FileNotFoundError):
+                yield path, self.size(path)
+
+    def each(self, act: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+        """The result of an act that reads, for each item; several at once where a request takes its time."""
+        return [act(item) for item in items]
 
     @abstractmethod
     def is_folder(self, path: PurePath) -> bool:

@@ -481,7 +481,7 @@ def test_commits_wait_for_tables_that_are_far_behind(requests: Requests, monkeyp
     with Log.open(ADDRESS) as log:
         log.create_stream(TICK)
         settled(log, requests)
-        requests.fail = lambda act, key: "_delta_log" in key and not held.wait(30) or None
+        requests.fail = lambda act, key: ("_delta_log" in key and not held.wait(30)) or None
         with ThreadPoolExecutor(1) as pool:
             for second in range(3):
                 log.append(TICK, [row(1, second)])
