@@ -12,8 +12,8 @@ import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
