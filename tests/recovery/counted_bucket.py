@@ -49,12 +49,14 @@ class Requests:
             noted, self._noted = self._noted, []
         return [(act, key) for act, key, _, _ in noted]
 
-    def rounds(self, wanted: Callable[[str], bool]) -> int:
-        """How many of the requests since the last call, with keys that are wanted, went one after another."""
+    def rounds(self) -> int:
+        """How many of the requests since the last call went one after another. Those that nobody waits for are left
+        out: of Delta logs, and deletions."""
         with self._lock:
             noted, self._noted = self._noted, []
+        waited = [one for one in noted if one[0] != "delete" and "_delta_log" not in one[1]]
         last, rounds = 0.0, 0
-        for _, _, begin, end in sorted((one for one in noted if wanted(one[1])), key=lambda one: one[2]):
+        for _, _, begin, end in sorted(waited, key=lambda one: one[2]):
             if begin >= last:
                 last, rounds = end, rounds + 1
         return rounds

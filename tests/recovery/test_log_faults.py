@@ -72,6 +72,8 @@ class Client:
         except PresageError as problem:
             # A lease that an earlier process gave up may arrive, and seem to be another's.
             expect(problem, "STORAGE_FAILED", "HOME_OVERTAKEN")
+        except Crash:  # of the thread that updates tables
+            crash(log)
         self.bucket.store.arrive()
         self.bucket.store.faults.clear()
         self.bucket.store.read_faults.clear()
@@ -137,17 +139,18 @@ def bucket() -> Iterator[Bucket]:
         yield bucket
 
 
-@pytest.fixture(scope="module", params=["tables in memory", "Delta tables"])
-def begun(request: pytest.FixtureRequest, bucket: Bucket) -> tuple[Place, dict[str, Any], int, int]:
+@pytest.fixture(scope="module", params=["tables in memory", "Delta tables", "tables behind"])
+def begun(request: pytest.FixtureRequest, bucket: Bucket) -> Iterator[tuple[Place, dict[str, Any], int, int]]:
     """A home, what an undisturbed life leaves there, and how many requests it takes."""
     bucket.store = FaultyStore()
-    place = Place(ADDRESS, bucket, MemoryDisk() if request.param == "tables in memory" else None)
-    with place.open() as log:
-        log.append_catalog("create", "stream", "Tick", "…", creates=[TICK])
-    kept = place.copied(None)
-    other = kept.copied(None).enter()
-    found = Client(other, bucket, CrashAt()).live()
-    return kept, found, bucket.store.acts, bucket.store.reads
+    place = Place(ADDRESS, bucket, None if request.param == "Delta tables" else MemoryDisk())
+    with patch.object(FaultyStore, "is_distant", request.param == "tables behind"):
+        with place.open() as log:
+            log.append_catalog("create", "stream", "Tick", "…", creates=[TICK])
+        kept = place.copied(None)
+        other = kept.copied(None).enter()
+        found = Client(other, bucket, CrashAt()).live()
+        yield kept, found, bucket.store.acts, bucket.store.reads
 
 
 def live(

@@ -427,8 +427,7 @@ class Job:
 
     def _publish(self, batch: Batch, outcomes: Outcomes) -> None:
         draft = self._drafts.draft(batch, outcomes)
-        rows = {"tables": draft.tables, "watermarks": draft.watermarks}
-        self._record("batch", draft.live, draft, **rows, states=draft.states)
+        self._record("batch", draft.live, draft, tables=draft.tables, watermarks=draft.watermarks, states=draft.states)
         self._store.published(draft.done, outcomes.together)
         for number in draft.others:
             statement = self.statements[number]

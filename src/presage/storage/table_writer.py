@@ -42,7 +42,7 @@ class TableWriter:
         self._tasks: deque[Task] = deque()
         self._thread: threading.Thread | None = None
         self._changed = threading.Condition()
-        self._failures = 0
+        self._attempt = self._failed = 0  # the present or last attempt, the last one that failed
         self._failure: BaseException | None = None  # of the last attempt
         self._is_urgent = self._stopped = False
 
@@ -65,14 +65,13 @@ class TableWriter:
             return sum(len(task.records) for task in self._tasks) > MOST_BEHIND
 
     def wait(self) -> bool:
-        """Wait until all is done; False if the thread may not go on. Raises the failure of an attempt that ends
+        """Wait until all is done; False if the thread may not go on. Raises the failure of an attempt that begins
         meanwhile."""
         with self._changed:
-            failures, self._is_urgent = self._failures, True
+            before, self._is_urgent = self._attempt, True
             self._changed.notify_all()
-            while self._tasks and self._thread is not None and self._failures == failures:
+            while self._tasks and self._thread is not None and self._failed <= before:
                 self._changed.wait()
-            self._is_urgent = False
             if self._tasks and self._failure is not None:
                 raise self._failure
             return not self._tasks
@@ -96,6 +95,7 @@ class TableWriter:
                     self._changed.notify_all()
                     return
                 tasks = self._next()
+                self._attempt, self._is_urgent = self._attempt + 1, False
             failure = None
             try:
                 self._apply([record for task in tasks for record in task.records], tasks[-1].head)
@@ -112,7 +112,7 @@ class TableWriter:
         if str(failure) != str(self._failure):
             text = "tables are behind the journal: readers of their Delta logs do not see the last rows: {why}"
             tell(WARNING, "TABLES_BEHIND", text, why=failure)
-        self._failures, self._failure = self._failures + 1, failure
+        self._failed, self._failure = self._attempt, failure
         self._changed.notify_all()
 
     def _next(self) -> list[Task]:
