@@ -26,7 +26,7 @@ from presage.storage.failpoints import Failpoints
 from presage.storage.failures import KEPT, NOT_DONE, UNKNOWN, corrupt, is_full, is_of_storage, storage, storage_error
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
-from presage.storage.journal import FileAdd, Journal, Part, Record, Turn
+from presage.storage.journal import FileAdd, Journal, Part, Record, Turn, UnknownOutcomeError
 from presage.storage.leases import FileLease, Lease, Leases
 from presage.storage.staging import discard, stage, sweep
 
@@ -199,7 +199,8 @@ class Committer:
                 self._broken = failure  # the home has another writer
             else:
                 self._unsettled = record
-                self._settle()
+                if not isinstance(failure, UnknownOutcomeError):  # the store answers
+                    self._settle()
             raise
         self.state.advance(record)
         self._records.append(record)
