@@ -53,7 +53,7 @@ cluster: setup ## on a standalone cluster of two workers, and there over Spark C
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[cluster]'
 	@$(WITH_JAVA) for where in cluster connect; do $(PYTHON) -m pytest -q --on $$where tests/cluster $(ON_CLUSTER); done
 
-integration: setup ## tests against real servers, which it installs (70 MB) and starts on the loopback
+integration: setup ## tests against real servers, which it installs (400 MB; some need Go or npm) and starts on the loopback
 	@scripts/mosquitto.sh
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[integration]'
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q tests/integration

@@ -33,7 +33,8 @@ def test_a_module_is_small_enough_to_read_at_once(path: Path) -> None:
 
 def test_no_name_says_nothing() -> None:
     files = [*(ROOT / "src").rglob("*"), *(ROOT / "tests").rglob("*")]
-    assert [name(path) for path in files if EMPTY_NAMES.search(path.stem)] == []
+    ours = [path for path in files if ".installed" not in path.parts]  # of `make integration`
+    assert [name(path) for path in ours if EMPTY_NAMES.search(path.stem)] == []
 
 
 def test_the_suite_tries_the_same_examples_for_everybody() -> None:

@@ -345,8 +345,7 @@ class Job:
         return [s for s in self.statements.values() if s.deployed]
 
     def _plan(self, history: HistoryReader | None = None, commands: EventCommands = ()) -> Batch | None:
-        if self._planned is None:
-            self._planned = self._deployed()
+        self._planned = self._deployed() if self._planned is None else self._planned
         return self.planner.plan(self._planned, history, commands)
 
     # -- batches -------------------------------------------------------------------------------------

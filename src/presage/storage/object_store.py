@@ -25,6 +25,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
+from presage.model.redaction import keep_out, masked
+from presage.storage.failures import first_line, is_unanswered
 from presage.storage.store import Found, Item, Store, StoreError
 
 if TYPE_CHECKING:
@@ -33,15 +35,29 @@ if TYPE_CHECKING:
 # Options of the connection, which obstore takes apart from those of the service.
 CLIENT = {"allow_http", "timeout", "connect_timeout", "proxy_url", "allow_invalid_certificates", "user_agent"}
 ENV = "env:"
-_CODE = re.compile("<Code>([A-Za-z]+)</Code>")
 PROBE = "probe-"  # prefix of an object that tries whether the store refuses to overwrite
 # Throttling and lost connections are retried for so long; a home must then say that its store does not answer.
-RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
+RETRIES = {
+    "max_retries": 1_000,  # the time counts
+    "retry_timeout": timedelta(seconds=20),
+    "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=2), "base": 2},
+}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
 AT_ONCE = 16  # requests, where many objects are read
 MEMORY = 64 << 20  # bytes of a file that is written; a larger one waits on the local disk
 RECENT, RECENT_FILE = 64 << 20, 4 << 20  # bytes of the files that `RecentFiles` keeps: of all, and of one at most
 MOST_AT_ONCE = 16  # files that are written at a time
+VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")  # prefixes of variables that count as options
+_SERVER = re.compile(r"https?://[^/\s]+")
+# In messages of obstore, and in the answers of servers that they quote.
+_OF_OPTION = re.compile(r"[Cc]onfiguration key: '([^']+)'")
+_CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]*)</Message>")
+_STATUS = re.compile(r"status code: (\d+ [A-Za-z ]+)")
+_REQUEST = re.compile(r"Error performing \w+ (\S+) in (\d+)[\d.]*([a-zµ]+)")
+_KIND = re.compile(r"kind: (\w+),")
+_PARAMETERS = re.compile(r"\?[^\s)]*")
+_NO_BUCKET = ("NoSuchBucket", "NoSuchContainer", "ContainerNotFound")
+_LOST = {"Connect": "it cannot be reached", "Timeout": "it does not answer"}
 _stores: dict[tuple[str, int], ObjectStore] = {}  # by bucket and process, for `opened_at`
 
 
@@ -105,7 +121,7 @@ class ObjectStore(Store):
     @property
     def client(self) -> Any:
         if self._pid != os.getpid():
-            values = {name: _value(name, value) for name, value in self.options.items()}
+            values = self._values()
             client = {name: value for name, value in values.items() if name in CLIENT}
             config = {name: value for name, value in values.items() if name not in CLIENT}
             if any(each.startswith("http://") for each in (*config.values(), os.environ.get("AWS_ENDPOINT_URL", ""))):
@@ -114,13 +130,28 @@ class ObjectStore(Store):
                 make = cast(Any, from_url)
                 self._client = make(self.bucket, config=config, client_options=client, retry_config=RETRIES)
             except (BaseError, ValueError) as failure:
-                raise StoreError(str(failure).splitlines()[0]) from failure
+                key = _OF_OPTION.search(str(failure))
+                name, fix = key[1] if key else "storage_options", "see the options of object stores in the guide"
+                raise error("STORE_OPTION", name=name, why=_why(failure, PurePosixPath("/", self._root)), fix=fix) from failure
             self._pid = os.getpid()
         return self._client
 
+    def _values(self) -> dict[str, str]:
+        """The options with values instead of names of variables. Secrets are masked from now on in all output."""
+        values = {name: _value(name, value) for name, value in self.options.items()}
+        known = {name.lower(): value for name, value in os.environ.items() if name.startswith(VARIABLES)}
+        for name, value in [*known.items(), *values.items()]:
+            if _is_secret(name):
+                keep_out(value)
+            # obstore would abort the thread.
+            if "endpoint" in name and not _SERVER.match(value):
+                fix = "give the address of the server with its protocol, like https://storage.example.org:9000"
+                raise error("STORE_OPTION", name=name, why=f"'{masked(value)}' is no address", fix=fix)
+        return values
+
     def delta_options(self) -> dict[str, str]:
         """The options for delta-rs."""
-        values = {name: _value(name, value) for name, value in self.options.items()}
+        values = self._values()
         if any(value.startswith("http://") for value in values.values()):
             values.setdefault("allow_http", "true")
         return values
@@ -311,21 +342,31 @@ def _failures(path: PurePath) -> Iterator[None]:
         raise error("STORE_UNSAFE", path=path) from failure
     except BaseError as failure:
         raise StoreError(_why(failure, path)) from failure
+    except OSError as failure:  # of obstore's reader
+        if isinstance(failure, StoreError) or not is_unanswered(failure):
+            raise
+        raise StoreError(_why(failure, path)) from failure
 
 
-def _why(failure: BaseError, path: PurePath) -> str:
-    """What the service says, in a line: it answers with a page of XML, whose code tells most."""
-    code = _CODE.search(str(failure))
-    if code is not None and code[1] in ("NoSuchBucket", "NoSuchContainer", "ContainerNotFound"):
-        return f"there is no bucket '{path.parts[1]}'"
-    said = str(failure).splitlines()[0].partition(": <?xml")[0]
-    return said if code is None else f"{code[1]}: {said}"
+def _why(failure: Exception, path: PurePath) -> str:
+    """What a store answered, or that it did not, in one line. Without parameters of addresses: they may be secret."""
+    text, _, details = str(failure).partition("Debug source:")
+    code, status = _CODE.search(text), _STATUS.search(text)
+    if code and code[1] in _NO_BUCKET:
+        return f"there is no bucket '{path.parts[1]}' ({code[1]})"
+    if code:
+        message = _MESSAGE.search(text)
+        parts = [code[1], *([message[1].strip().splitlines()[0]] if message and message[1].strip() else [])]
+        return masked(": ".join(parts) + (f" ({status[1]})" if status else ""))
+    request, kind = _REQUEST.search(text), _KIND.search(details)
+    if request and not status:
+        why = _LOST.get(kind[1] if kind else "", "the connection was lost")
+        return masked(f"{request[1].partition('?')[0]}: {why}, for {request[2]} {request[3]}")
+    return masked(_PARAMETERS.sub("", first_line(failure)))
 
 
 def _is_secret(name: str) -> bool:
-    return any(
-        part in name for part in ("secret", "password", "token", "access_key", "account_key", "sas", "credential")
-    )
+    return any(part in name for part in SECRET)
 
 
 def _value(name: str, value: str) -> str:
