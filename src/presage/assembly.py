@@ -189,7 +189,7 @@ class Assembly:
             refreshed=self._knowledge_refreshed,
             seconds_per_batch=options.seconds_per_batch,
             state_bytes=options.state_bytes,
-            states={} if warm is None else warm.states,
+            states=None if warm is None else warm.states,
         )
 
     # -- life ----------------------------------------------------------------------------------------

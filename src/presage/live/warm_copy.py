@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from importlib import import_module, util
+from importlib import import_module
 
 from presage.errors import PresageError
 from presage.live.catalog_replay import CatalogReplay
