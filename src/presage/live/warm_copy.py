@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from importlib.util import find_spec
 
 from presage.errors import PresageError
 from presage.live.catalog_replay import CatalogReplay
@@ -98,10 +99,8 @@ class WarmCopy:
         modules = {type(node).__module__ for program in programs for node in program.plan.walk()}
         used = {module.split(".")[2] for module in modules if module.startswith("presage.operators.")} - self._loaded
         self._loaded |= used
-        wanted = [f"presage.operators.{operator}.kernel" for operator in sorted(used)]
-        wanted = [
-            f"{package}.warm" for package in wanted if util.find_spec(package) and util.find_spec(f"{package}.warm")
-        ]
+        packages = [f"presage.operators.{operator}.kernel" for operator in sorted(used)]
+        wanted = [f"{package}.warm" for package in packages if find_spec(package) and find_spec(f"{package}.warm")]
         if wanted:
             threading.Thread(target=_warm, args=(wanted,), name="presage-kernels", daemon=True).start()
 
