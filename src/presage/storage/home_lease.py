@@ -24,7 +24,7 @@ from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
 
 FILE = "lease.json"
-SECONDS = 7.0  # without change, after which a lease has ended
+SECONDS = 6.0  # without change, after which a lease has ended
 BEAT = 2.0  # seconds between two changes
 LOOK = 0.25  # seconds between two looks at the lease of another process
 
