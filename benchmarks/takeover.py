@@ -3,7 +3,7 @@
     python benchmarks/takeover.py [TAKEOVERS] [STATEMENTS]
 
 The holder loads 50 events a second into a home with 50 deployed statements, as `tests/integration/taking_over.py` does;
-a standby waits. The holder is killed, or told to leave; the time is that from the kill, or from the released home, to the
+a standby waits. The holder is killed, or told to leave; the time is that from the kill, or from the release, to the
 first new row that is visible. In a folder, and in a bucket of an S3 server on the loopback, if `moto` is installed.
 """
 
