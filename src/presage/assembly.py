@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ from presage.operations.metrics_collector import MetricsCollector
 from presage.operators.knowledge.library import Library
 from presage.plan.nodes import Field
 from presage.sinks import Sinks
-from presage.sources import Sources
+from presage.sources import CHECKPOINTS, Sources
 from presage.storage import Leader, Log, Standby
 from presage.storage.home import HomeLayout, open_place
 from presage.storage.home_lease import read_lease
@@ -49,9 +50,10 @@ from presage.storage.standby import leader_of
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from presage.execution.spark.kafka import KafkaTopic
+    from presage.execution.spark.streamed_frame import StreamedFrame
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ class Assembly:
             self.deployments.read_arrivals,
             2 * options.rows_per_batch,
             self._kafka_topic,
+            self._declared_frame,
             session,
             roots,
             options.permissions,
@@ -290,6 +293,39 @@ class Assembly:
         from presage.execution.spark.kafka import KafkaTopic
 
         return KafkaTopic(self.session.get, event_type, self._permissions, self.workspace.resolve_folder)
+
+    def _declared_frame(self, event_type: EventType) -> StreamedFrame:
+        """The frame of a stream with `source = 'spark'`."""
+        from presage.execution.spark.streamed_frame import StreamedFrame, declared_frame
+
+        options = event_type.options
+        grant = self._permissions.of(f"stream '{event_type.name}'")
+        resolved = {name: grant.resolve(value) for name, value in options.items()}
+        if "path" in resolved:
+            resolved["path"] = str(self.workspace.resolve_folder(resolved["path"]))
+        frame = declared_frame(self.session.get(), event_type, resolved)
+        return StreamedFrame(frame, self._checkpoint(event_type, resolved.get("checkpoint")))
+
+    def follow(self, event_type: EventType, frame: DataFrame, checkpoint: str | os.PathLike[str] | None) -> None:
+        """Append what a streaming DataFrame of a program delivers."""
+        from presage.execution.spark.streamed_frame import StreamedFrame, check_frame
+
+        check_frame(event_type, frame, f"follow('{event_type.name}')")
+        if event_type.probabilistic is not None:
+            fix = "follow readings, and infer the stream from them"
+            raise error("UNSUPPORTED", what="follow", where="for a probabilistic stream", fix=fix)
+        place = self._checkpoint(event_type, None if checkpoint is None else os.fspath(checkpoint))
+        self.sources.attach(event_type, partial(StreamedFrame, frame, place))
+
+    def _checkpoint(self, event_type: EventType, given: str | None) -> str:
+        """The folder in which Spark notes how far it has read for a stream: in the home, unless one is given."""
+        if given is not None:
+            return given
+        home = self.log.home
+        if not home.store.is_local:
+            owner, fix = f"stream '{event_type.name}' in a bucket", "name a folder that the driver and executors share"
+            raise error("MISSING_OPTION", owner=owner, name="checkpoint", fix=fix)
+        return str(home.folder / CHECKPOINTS / f"{self.log.deliveries.generation(event_type.name):014d}")
 
     def _result(self, columns: tuple[Field, ...], table: pa.Table, remarks: tuple[str, ...]) -> TableResult:
         return TableResult(columns, table, self.spark).noted(remarks)

@@ -103,7 +103,7 @@ class BoundedQueries:
                 plan.depth,
                 table,
                 lambda: on_spark().frame(),
-                lambda: f"{self.workspace.explain(bound)}\n\n== Placement ==\n{placed().describe()}",
+                lambda: f"{self.workspace.explain(bound)}\n\n{placed().section()}",
                 lambda: self.workspace.picture(bound),
             ),
             bound,

@@ -45,7 +45,7 @@ from presage.storage.files import read_files
 from presage.storage.text_csv import read_nulls
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # Rows that one partition may hold in a worker's memory before Spark sorts it on disk instead.
 ROWS_IN_MEMORY = 20_000_000
@@ -63,6 +63,7 @@ class Engine:
     process may read. Set it where others write statements.
     `allow_env`: variables of the environment that options may name as `env:NAME`; none by default.
     `allow_hosts`: hosts that sources and sinks may connect to; by default all but this machine and its link.
+    `allow_formats`: formats of Spark that sources may read with, besides files and generated rows.
     `placement`: where bounded queries run: 'local' in this process, 'spark', or 'auto', by their size.
     `seconds_per_batch`, `state_bytes`: limits of one deployed statement, for a batch and its state, before it fails.
     `parallelism`: the number of tasks of a large batch of deployed statements; by default one for each core.
@@ -82,6 +83,7 @@ class Engine:
         roots: Sequence[str | os.PathLike[str]] | Roots | None = None,
         allow_env: Sequence[str] = (),
         allow_hosts: Sequence[str] | None = None,
+        allow_formats: Sequence[str] = (),
         settings: Mapping[str, str] | None = None,
         optimize: bool = True,
         placement: str = "auto",
@@ -98,7 +100,7 @@ class Engine:
     ) -> None:
         options = Options(
             roots=roots,
-            permissions=Permissions(allow_env, allow_hosts),
+            permissions=Permissions(allow_env, allow_hosts, allow_formats),
             storage_options=storage_options,
             standby=Standby() if standby is True else standby or None,
             address=address,
@@ -221,6 +223,20 @@ class Engine:
         """Start the sources of all streams, also of those declared later. A `live` engine does so by itself."""
         self._parts.check_open()
         self._parts.sources.start()
+
+    def follow(self, stream: str, frame: DataFrame, checkpoint: str | os.PathLike[str] | None = None) -> None:
+        """Append what a streaming DataFrame of Spark delivers, each micro-batch once, until `unfollow` or `close`.
+
+        Spark's executors write the rows. `checkpoint`: the folder in which Spark notes how far it has read; in the
+        home by default. Called again after a restart, with the same frame, it continues there.
+        """
+        self._parts.check_open()
+        self._parts.follow(self._workspace.loadable(stream), frame, checkpoint)
+
+    def unfollow(self, stream: str) -> None:
+        """Stop following the streaming DataFrame of a stream."""
+        self._parts.check_open()
+        self._parts.sources.detach(self._workspace.loadable(stream).name)
 
     @property
     def sinks(self) -> Sinks:

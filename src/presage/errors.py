@@ -263,6 +263,10 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
             "{owner} may not connect to {host}: {why}",
             "open the engine with allow_hosts=['{name}'], or start the command with --allow-host {name}",
         ),
+        "FORMAT_NOT_ALLOWED": Text(
+            "{owner} may not read with Spark's format '{format}'{why}",
+            "{fix}open the engine with allow_formats=['{format}'], or start the command with --allow-format {format}",
+        ),
         "TIMEOUT": Text("{what} exceeded its timeout", "{fix}"),
         "LIMIT": Text("{what} exceeds the limit of {limit} ({limit_name})", "{fix}"),
         "ENGINE_CLOSED": Text("this engine is closed", "open a new Engine"),
@@ -337,6 +341,11 @@ _MESSAGES: dict[type[PresageError], dict[str, Text]] = {
         "TABLE_GAP": Text(
             "the Delta table '{path}' has lost {what} before it was read",
             "load the current table into another stream; keep versions and files for longer (vacuum, log retention)",
+        ),
+        "CHECKPOINT_CHANGED": Text(
+            "the checkpoint of stream '{stream}' is not the one with which Spark delivered micro-batch {batch}: it may "
+            "read again what is there",
+            "bring the checkpoint back; or declare another stream, which reads all that its source has",
         ),
     },
     QueryTypeError: {

@@ -262,7 +262,8 @@ class Workspace:
 
     def _check_permitted(self, owner: str, options: Mapping[str, str], node: s.CreateType | s.CreateSink) -> None:
         if self.permissions is not None:
-            check_permitted(owner, options, self.permissions, {o.name.lower(): o.span for o in node.options})
+            spans = {o.name.lower(): o.span for o in node.options}
+            check_permitted(owner, options, self.permissions, spans, self.allowed.bounded)
 
     def _settle_path(self, statement: s.CreateType | s.CreateSink) -> s.CreateType | s.CreateSink:
         """The declaration with the absolute path of its folder, if it has one."""

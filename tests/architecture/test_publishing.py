@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tomllib
 from datetime import date
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,7 +22,10 @@ ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
 FORMS = [path for path in sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")) if path.stem != "config"]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, TOOLS = SETTINGS["project"], SETTINGS["tool"]
+# The account of this name belongs to another project.
+NOBODYS = "github.com/" + "presage"
 KINDS = ["Added", "Changed", "Fixed", "Removed"]
 
 
@@ -98,10 +104,45 @@ def test_hooks_call_tools_of_the_environment_in_the_versions_of_the_suite() -> N
     assert {tool.removeprefix(".venv/bin/") for tool in tools} == {"ruff", "mypy"} <= (pinned & wanted)
 
 
-def test_the_project_has_one_address() -> None:
-    urls = PROJECT["urls"]
-    assert sorted(urls) == ["Changelog", "Documentation", "Issues", "Source"]
-    assert [url for url in urls.values() if not f"{url}/".startswith(f"{urls['Source']}/")] == []
+@pytest.fixture
+def hook(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The hook of the build, whose own packages are only where packages are built."""
+    interface = ModuleType("hatchling.metadata.plugin.interface")
+    interface.MetadataHookInterface = object  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    assert TOOLS["hatch"]["metadata"]["hooks"]["custom"]["path"] == "scripts/project_urls.py"
+    spec = spec_from_file_location("project_urls", ROOT / "scripts" / "project_urls.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_a_package_names_the_repository_that_built_it(hook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    (built,) = [step for step in steps(GITHUB / "workflows" / "packages.yml") if step.get("run") == "make release"]
+    assert built["env"] == {"PRESAGE_REPOSITORY": "${{ github.server_url }}/${{ github.repository }}"}
+    monkeypatch.setenv("PRESAGE_REPOSITORY", "https://example.org/somebody/presage/")
+    metadata: dict[str, Any] = {}
+    hook.AddressesHook().update(metadata)
+    assert sorted(metadata["urls"]) == ["Changelog", "Documentation", "Issues", "Source"]
+    assert [url for url in metadata["urls"].values() if not f"{url}/".startswith("https://example.org/somebody/")] == []
+
+
+def test_a_package_built_elsewhere_names_nobodys_repository(hook: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRESAGE_REPOSITORY", raising=False)
+    metadata: dict[str, Any] = {}
+    hook.AddressesHook().update(metadata)
+    assert metadata == {"urls": {}}
+    assert PROJECT["dynamic"] == ["urls"]
+    pages = [*ROOT.glob("*.*"), *GITHUB.rglob("*.*"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    named = [path for path in pages if path.is_file() and NOBODYS in path.read_text()]
+    assert named == []
+
+
+def test_an_address_that_is_none_ends_the_build(hook: ModuleType) -> None:
+    with pytest.raises(ValueError, match="PRESAGE_REPOSITORY"):
+        hook.urls_of("git@example.org:somebody/presage")
 
 
 def test_the_version_is_the_same_everywhere() -> None:

@@ -83,11 +83,19 @@ AllowHost = Annotated[
         help="A host that sources and sinks may connect to; all but this machine by default. May be repeated.",
     ),
 ]
+AllowFormat = Annotated[
+    list[str],
+    Option(
+        ("--allow-format",),
+        metavar="FORMAT",
+        help="A format of Spark that source = 'spark' may read with, besides generated rows. May be repeated.",
+    ),
+]
 Debug = Annotated[bool, Option(("--debug",), help="Show the traceback of an unexpected error.")]
 
 ROWS = 200
 
 
-def permissions(allow_env: list[str], allow_host: list[str]) -> dict[str, Any]:
+def permissions(allow_env: list[str], allow_host: list[str], allow_format: list[str]) -> dict[str, Any]:
     """What an engine is opened with. No host named: all but this machine."""
-    return {"allow_env": allow_env, "allow_hosts": allow_host or None}
+    return {"allow_env": allow_env, "allow_hosts": allow_host or None, "allow_formats": allow_format}

@@ -8,10 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from presage.errors import error
+from presage.execution.placement import MOST_ROWS, place
 from presage.lang import syntax as s
 from presage.model.catalog import Catalog
 from presage.model.paths import Roots
 from presage.operators.knowledge.library import Library
+from presage.operators.running import needs_spark
 from presage.plan.query import BoundQuery
 from presage.workspace import Workspace
 
@@ -19,7 +21,7 @@ from presage.workspace import Workspace
 def explain_all(text: str, name: str, home: Path | None) -> list[str]:
     """The plans, each with a heading if there are several."""
     workspace, queries = _bound(text, name, home)
-    plans = [(shown, workspace.explain(query).rstrip("\n")) for shown, query in queries]
+    plans = [(shown, _explained(workspace, query)) for shown, query in queries]
     if len(plans) == 1:
         return [plans[0][1]]
     lines = []
@@ -32,6 +34,11 @@ def draw_all(text: str, name: str, home: Path | None) -> str:
     """One picture of all automata and patterns of the queries, as SVG."""
     workspace, queries = _bound(text, name, home)
     return workspace.picture(*(query for _, query in queries)).svg
+
+
+def _explained(workspace: Workspace, query: BoundQuery) -> str:
+    placed = place(workspace.optimize(query).plan, None, "auto", MOST_ROWS, needs_spark)
+    return f"{workspace.explain(query).rstrip()}\n\n{placed.section()}"
 
 
 def _bound(text: str, name: str, home: Path | None) -> tuple[Workspace, list[tuple[str, BoundQuery]]]:

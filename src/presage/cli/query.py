@@ -8,6 +8,7 @@ from presage.cli.jvm_options import read_checked
 from presage.cli.options import (
     ROWS,
     AllowEnv,
+    AllowFormat,
     AllowHost,
     Debug,
     Events,
@@ -29,6 +30,7 @@ def query(
     home: Home = None,
     allow_env: AllowEnv = [],  # noqa: B006
     allow_host: AllowHost = [],  # noqa: B006
+    allow_format: AllowFormat = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
     """Execute the declarations of a file, load events, and print the rows of its queries."""
@@ -41,4 +43,4 @@ def query(
         leave_pandas_out()
         from presage.cli.script_results import answer
 
-        answer(text, name_of(file), files, format, rows, home, debug, permissions(allow_env, allow_host))
+        answer(text, name_of(file), files, format, rows, home, debug, permissions(allow_env, allow_host, allow_format))

@@ -8,6 +8,7 @@ from presage.cli.jvm_options import read_checked
 from presage.cli.options import (
     ROWS,
     AllowEnv,
+    AllowFormat,
     AllowHost,
     Debug,
     Events,
@@ -36,6 +37,7 @@ def run(
     log: Logs = None,
     allow_env: AllowEnv = [],  # noqa: B006
     allow_host: AllowHost = [],  # noqa: B006
+    allow_format: AllowFormat = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
     """Execute every statement of a file in order, and report each one.
@@ -50,5 +52,8 @@ def run(
         # Imported here: `presage check` and `--help` stay fast.
         from presage.cli.script_results import execute_all, waiting
 
-        allowed = {**permissions(allow_env, allow_host), "standby": waiting() if standby else False}
+        allowed = {
+            **permissions(allow_env, allow_host, allow_format),
+            "standby": waiting() if standby else False,
+        }
         execute_all(text, name_of(file), files, format, rows, home, debug, allowed, seconds)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from presage.cli.failures import reported
-from presage.cli.options import AllowEnv, AllowHost, Debug, Home, Standby, permissions
+from presage.cli.options import AllowEnv, AllowFormat, AllowHost, Debug, Home, Standby, permissions
 
 Address = Annotated[str, typer.Option("--host", metavar="NAME", help="Where to listen; the loopback alone by default.")]
 Port = Annotated[int, typer.Option("--port", "-p", min=0, max=65_535, help="The port; 0 chooses a free one.")]
@@ -41,6 +41,7 @@ def serve(
     plan: Plans = [],  # noqa: B006
     allow_env: AllowEnv = [],  # noqa: B006
     allow_host: AllowHost = [],  # noqa: B006
+    allow_format: AllowFormat = [],  # noqa: B006
     debug: Debug = False,
 ) -> None:
     """Serve the console and the HTTP API over a home. Every request needs the token."""
@@ -54,6 +55,6 @@ def serve(
             from presage.errors import error
 
             raise error("BAD_VALUE", what="--token", found="empty", expected="a secret, or env:NAME with one in NAME")
-        allowed = {**permissions(allow_env, allow_host), "standby": standby}
+        allowed = {**permissions(allow_env, allow_host, allow_format), "standby": standby}
         serve_home(files, home, host, port, secret, name, debug, plan, allowed)
         sys.stdout.write("stopped\n")

@@ -20,7 +20,7 @@ from presage.model.types import TIMESTAMP, DataType, StructOf
 # Options of every stream; those of its source are in `declarations/sources.py`.
 STREAM_OPTIONS = ("source", "max_delay", "archive", "idle_after", "max_ahead", "retention", "nulls")
 RELATION_OPTIONS = ("nulls",)
-SOURCES = ("memory", "files", "kafka", "mqtt", "rate")
+SOURCES = ("memory", "files", "kafka", "mqtt", "rate", "spark")
 RESERVED_COLUMNS = ("_seq", "_t")
 
 

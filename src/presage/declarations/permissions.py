@@ -15,6 +15,9 @@ from presage.model.text import Span
 KAFKA_SERVERS, KAFKA_PORT = "localhost:9092", 9092  # the defaults of Kafka's own tools
 MQTT_PORT, MQTT_TLS_PORT = 1883, 8883
 _FILES = tuple(PREFIX + name for name in FILES)
+# Formats of Spark that need no permission: they reach neither hosts nor code. Those of files, where no roots are set.
+_GENERATED = ("rate", "rate-micro-batch")
+_OF_FILES = ("csv", "json", "orc", "parquet", "text")
 
 
 def check_secret(owner: str, name: str, value: str) -> None:
@@ -26,16 +29,34 @@ def check_secret(owner: str, name: str, value: str) -> None:
 
 
 def check_permitted(
-    owner: str, options: Mapping[str, str], permissions: Permissions, spans: Mapping[str, Span] | None = None
+    owner: str,
+    options: Mapping[str, str],
+    permissions: Permissions,
+    spans: Mapping[str, Span] | None = None,
+    bounded: bool = False,
 ) -> None:
-    """Refuse variables and hosts that may not be used, by name; the addresses of a host are checked on connecting."""
+    """Refuse variables, hosts and formats that may not be used, by name; the addresses of a host are checked on
+    connecting. `bounded`: files outside of the roots may not be read."""
     grant, places = permissions.of(owner), spans or {}
+    if options.get("source") == "spark":
+        with placed(places.get("format")):
+            _check_format(owner, options.get("format", "").lower(), permissions, bounded)
     for name, value in options.items():
         with placed(places.get(name)):
             grant.check_reference(value)
     for name, host, port in _hosts(options, grant.lists_hosts):
         with placed(places.get(name)):
             grant.check_host(host, port)
+
+
+def _check_format(owner: str, name: str, permissions: Permissions, bounded: bool) -> None:
+    """Refuse a format of Spark that may reach what statements may not."""
+    if name in permissions.formats or name in _GENERATED or (name in _OF_FILES and not bounded):
+        return
+    ours = "files" if name in _OF_FILES else name if name in ("kafka", "delta") else ""
+    fix = f"use source = '{ours.replace('delta', 'files')}'; or " if ours else ""
+    why = ": it can read files outside of the roots" if name in _OF_FILES else ": it can connect to hosts or run code"
+    raise error("FORMAT_NOT_ALLOWED", owner=owner, format=name, why=why, fix=fix)
 
 
 def reachable(options: Mapping[str, str], grant: Grant, file: Callable[[str], Path]) -> dict[str, str]:

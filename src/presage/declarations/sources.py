@@ -23,6 +23,7 @@ SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
     "files": ("path", "format", "pattern", "order", "settle"),
     "rate": ("rows_per_second", "rows", "start", "keys"),
     "kafka": KAFKA_OPTIONS,
+    "spark": ("format", "path", "checkpoint"),
     "mqtt": (
         *("host", "port", "topic", "format", "client", "version", "username", "password", "session", "inflight"),
         *("tls", "tls_ca", "tls_cert", "tls_key", "spool_mb", "topic_as", "received_as"),
@@ -31,8 +32,10 @@ SOURCE_OPTIONS: dict[str, tuple[str, ...]] = {
 NEEDED = {
     "files": {"path": "path = 'incoming', the folder that its files are put into"},
     "kafka": {"topic": "topic = 'faults', whose messages are its events"},
+    "spark": {"format": "format = 'parquet', or another format of spark.readStream"},
     "mqtt": {"host": "host = 'localhost', where the broker is", "topic": "topic = 'building/+/temp'"},
 }
+SPARK_PREFIX = "option."  # of options that Spark's reader gets
 MESSAGE_FORMATS = ("json", "csv")
 MQTT_VERSIONS = ("5", "3.1.1")
 FORMATS = ("json", "csv", "parquet")
@@ -56,13 +59,13 @@ def check_source(made: EventType, node: s.CreateType | None = None) -> None:
             _check_known(made, name, SOURCE_OPTIONS[source], spans.get(name))
             if source == "kafka":
                 check_kafka(made, name, value, spans.get(name))
-            elif name in SOURCE_OPTIONS[source]:
+            elif name in SOURCE_OPTIONS[source] and (source, name) != ("spark", "format"):
                 _check(name, value, spans.get(name))
     if source == "mqtt":
         _check_mqtt(made, spans, span)
-    if source == "rate" and made.probabilistic is not None:
+    if source in ("rate", "spark") and made.probabilistic is not None:
         fix = "make readings with it, and infer the stream from them"
-        raise error("UNSUPPORTED", span, what="source = 'rate'", where="for a probabilistic stream", fix=fix)
+        raise error("UNSUPPORTED", span, what=f"source = '{source}'", where="for a probabilistic stream", fix=fix)
     if source != "memory" and made.inference is not None:
         fix = f"give the source to '{made.inference.over}', whose readings it is made of"
         raise error("UNSUPPORTED", span, what=f"source = '{source}'", where="for a stream that is inferred", fix=fix)
@@ -71,6 +74,7 @@ def check_source(made: EventType, node: s.CreateType | None = None) -> None:
 def _check_known(made: EventType, name: str, of_source: tuple[str, ...], span: Span | None) -> None:
     every = (*STREAM_OPTIONS, *of_source, *(PREDICTED_OPTIONS if made.predicted is not None else ()))
     passed_on = (made.predicted is not None and is_predicted_option(name)) or is_kafka_option(made, name)
+    passed_on = passed_on or (made.options.get("source") == "spark" and name.startswith(SPARK_PREFIX))
     if name not in every and not passed_on:
         raise error("UNKNOWN_OPTION", span, name=name, owner=f"stream '{made.name}'", fix=did_you_mean(name, every))
 

@@ -26,8 +26,9 @@ class Placement(NamedTuple):
     local: bool
     why: str
 
-    def describe(self) -> str:
-        return f"{'in this process' if self.local else 'on Spark'}: {self.why}"
+    def section(self) -> str:
+        """As EXPLAIN shows it."""
+        return f"== Placement ==\n{'in this process' if self.local else 'on Spark'}: {self.why}"
 
 
 def check_placement(placement: str) -> str:
@@ -38,19 +39,22 @@ def check_placement(placement: str) -> str:
 
 
 def place(
-    plan: Node, files: Iterable[FileSet], placement: str, most_rows: int, needs_spark: Callable[[Node], str]
+    plan: Node, files: Iterable[FileSet] | None, placement: str, most_rows: int, needs_spark: Callable[[Node], str]
 ) -> Placement:
-    """`needs_spark`: why the operators of a plan cannot run in this process; empty if they can."""
+    """`files`: None if they are not known. `needs_spark`: why the operators of a plan cannot run in this process; empty
+    if they can."""
     if placement == "spark":
         return Placement(False, "the engine was opened with placement='spark'")
     why = needs_spark(plan) or _uncomputed(plan)
-    sets = list(files)
-    rows, size = sum(each.rows for each in sets), sum(each.bytes for each in sets)
     if why:
         return Placement(False, why)
+    most = min(most_rows, MOST_ROWS)
+    if files is None:
+        return Placement(True, f"up to {most:,} events")
+    sets = list(files)
+    rows, size = sum(each.rows for each in sets), sum(each.bytes for each in sets)
     if placement == "local":
         return Placement(True, f"{rows:,} events")
-    most = min(most_rows, MOST_ROWS)
     if rows > most:
         return Placement(False, f"{rows:,} events are more than {most:,}")
     if size > MOST_BYTES:

@@ -27,19 +27,22 @@ def is_reference(text: str) -> bool:
 
 
 class Permissions:
-    """`env`: names of variables that options may refer to, none by default. `hosts`: see `presage.model.hosts`."""
+    """`env`: names of variables that options may refer to, none by default. `hosts`: see `presage.model.hosts`.
+    `formats`: of Spark, that sources may read with, besides those that reach neither hosts nor code."""
 
     def __init__(
         self,
         env: Iterable[str] = (),
         hosts: Iterable[str] | None = None,
+        formats: Iterable[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        for what, given in (("allow_env", env), ("allow_hosts", hosts)):
+        for what, given in (("allow_env", env), ("allow_hosts", hosts), ("allow_formats", formats)):
             if isinstance(given, str):  # a text would be iterated letter by letter
                 raise error("BAD_VALUE", what=what, found=f"'{given}'", expected=f"a list: {what}=['{given}']")
         self.env = frozenset(env)
         self.hosts = Hosts(hosts)
+        self.formats = frozenset(name.lower() for name in formats)
         self.environment = os.environ if environment is None else environment
         wrong = next((name for name in sorted(self.env) if not _VARIABLE.fullmatch(name)), None)
         if wrong is not None:

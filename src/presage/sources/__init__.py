@@ -1,6 +1,6 @@
 """Declared sources, which fill streams while an engine is open. Importing it loads no Spark."""
 
 from presage.sources.source import SourceStatus
-from presage.sources.sources import Sources
+from presage.sources.sources import CHECKPOINTS, Sources
 
-__all__ = ["SourceStatus", "Sources"]
+__all__ = ["CHECKPOINTS", "SourceStatus", "Sources"]

@@ -16,7 +16,7 @@ from presage.storage import Log, SourceState
 
 TRY_AGAIN_SECONDS = 1.0
 JOIN_SECONDS = 30.0
-FINAL = ("TABLE_CHANGED", "TABLE_GAP", "TABLE_FEATURE")
+FINAL = ("TABLE_CHANGED", "TABLE_GAP", "TABLE_FEATURE", "CHECKPOINT_CHANGED")
 
 # The last record that the deployed statements have processed; None if none is running.
 Reached = Callable[[], int | None]

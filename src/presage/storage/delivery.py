@@ -65,13 +65,15 @@ class Taken:
 
 @dataclass(frozen=True)
 class Delivery:
-    """Arrivals in order, from one cursor of a source (`after`) to the next."""
+    """Arrivals in order, from one cursor of a source (`after`) to the next. `frame`: rows that arrive together, as a
+    Spark DataFrame, in place of arrivals."""
 
     source: str
     after: Cursor | None
     cursor: Cursor
-    arrivals: list[Arrival]
+    arrivals: list[Arrival] = field(default_factory=list)
     taken: list[Taken] = field(default_factory=list)
+    frame: Any = None
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,11 @@ class Deliveries:
         start at the source's current cursor: it is a duplicate, or the stream was created anew."""
         with self._committer.turn():
             state = state_of(self._committer, event_type.name)
-            if self.state(event_type.name, delivery.source).cursor != delivery.after:
+            before = self.state(event_type.name, delivery.source)
+            if before.cursor != delivery.after:
                 return None
+            if delivery.frame is not None:
+                return self._publish_frame(event_type, delivery, before)
             self._committer.ensure_tables(delivered_schemas(event_type))
             with self._committer.turn() as turn:
                 first = self._committer.state.position + 1
@@ -188,6 +193,15 @@ class Deliveries:
                 draft = self._draft(turn, event_type, rows, delivery.source)
                 self._distributions.propose(rows.tables[EVENTS], event_type, state, first + draft.seqs - 1)
                 return self._committer.publish(turn, draft)
+
+    def _publish_frame(self, event_type: EventType, delivery: Delivery, before: SourceState) -> Record:
+        from presage.storage.spark_ingest import stage_load  # loads PySpark
+
+        with self._committer.turn() as turn:
+            draft = stage_load(self._home, self._committer, turn, event_type, delivery.frame)
+            after = SourceState(delivery.cursor, before.rows + draft.seqs, before.rejected + draft.rejected)
+            draft = replace(draft, kind="delivery", cursors={delivery.source: asdict(after)})
+            return self._committer.publish(turn, draft)
 
     def state(self, stream: str, source: str) -> SourceState:
         """Cursor and counts of a source."""

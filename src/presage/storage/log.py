@@ -250,20 +250,13 @@ class Log:
     def append_spark(self, event_type: EventType, frame: object, once: str | None = None) -> LoadReport:
         """Append the rows of a Spark DataFrame; its executors write the data files."""
         # Imported here: a log without Spark must not load PySpark.
-        from presage.storage.spark_ingest import stage_frame
+        from presage.storage.spark_ingest import stage_load
 
         with self._committer.turn() as turn:
             state = state_of(self._committer, event_type.name)
             if once is not None and once in state.once:
                 return self._duplicate(event_type, once)
-            try:
-                draft = stage_frame(self.home, turn, event_type, state, self._committer.state.position + 1, frame)
-            except Exception:
-                self._committer.discard(turn, event_type.name)
-                raise
-            # A task that ran twice leaves files that it did not report.
-            reported = frozenset(file.path for files in draft.adds.values() for file in files)
-            self._committer.discard(turn, event_type.name, keep=reported)
+            draft = stage_load(self.home, self._committer, turn, event_type, frame)
             if once is None and not draft.adds and not draft.ignored:
                 return LoadReport()
             return _report(self._committer.publish(turn, replace(draft, once=once)))

@@ -23,7 +23,9 @@ from pyspark.sql import types as st
 from presage.errors import error
 from presage.model.catalog import EventType
 from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
+from presage.storage.archive import state_of
 from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED
+from presage.storage.committer import Committer
 from presage.storage.home import Home
 from presage.storage.home_state import StreamState
 from presage.storage.ingest import Checked, check_table, refuse_duplicates
@@ -51,12 +53,27 @@ _EXACT: dict[DataType, tuple[type[st.DataType], ...]] = {
 }
 
 
+def stage_load(home: Home, committer: Committer, turn: Turn, event_type: EventType, frame: object) -> Record:
+    """The record of a frame that arrives now, with its staged files; none of them is left if staging fails."""
+    stream = event_type.name
+    try:
+        first = committer.state.position + 1
+        draft = stage_frame(home, turn, event_type, state_of(committer, stream), first, frame)
+    except Exception:
+        committer.discard(turn, stream)
+        raise
+    # A task that ran twice leaves files that it did not report.
+    reported = frozenset(file.path for files in draft.adds.values() for file in files)
+    committer.discard(turn, stream, keep=reported)
+    return draft
+
+
 def stage_frame(
     home: Home, turn: Turn, event_type: EventType, state: StreamState, first_seq: int, frame: object
 ) -> Record:
     """Write the frame's rows as files of record `turn.n`, in event-time order, numbered from `first_seq`."""
     frame = cast(DataFrame, frame)
-    _check_shape(event_type, frame)
+    check_shape(event_type, frame)
     time = cast(str, event_type.event_time)
     if time not in frame.columns:
         frame = frame.withColumn(time, f.lit(None).cast("timestamp"))
@@ -96,7 +113,7 @@ def stage_frame(
 def collect_frame(event_type: EventType, frame: object) -> pa.Table:
     """All rows of a frame on the driver, for loads in which rows depend on each other."""
     frame = cast(DataFrame, frame)
-    _check_shape(event_type, frame)
+    check_shape(event_type, frame)
     table = frame.limit(MOST_COLLECTED + 1).toArrow()
     if table.num_rows > MOST_COLLECTED:
         what, fix = f"a load of more than {MOST_COLLECTED:,} rows", "load the frame in pieces, in the order of time"
@@ -168,7 +185,7 @@ def _checked(event_type: EventType, turn: Turn, batches: Iterator[pa.RecordBatch
     return part, refuse_ahead(checked, event_type, turn.at)
 
 
-def _check_shape(event_type: EventType, frame: DataFrame) -> None:
+def check_shape(event_type: EventType, frame: DataFrame) -> None:
     """Refuse, before any job, a column whose type does not fit the attribute without loss."""
     what = f"rows for stream '{event_type.name}'"
     refuse_duplicates(frame.columns, what)

@@ -81,3 +81,11 @@ def test_a_file_without_automata_is_refused_with_the_fix(
     assert printed.out == ""
     assert "error[UNSUPPORTED]" in printed.err
     assert "without FORMAT svg" in printed.err
+
+
+def test_each_query_of_a_file_has_the_place_where_it_runs_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explain(TICK + PLAIN + "SELECT sin(price) AS s FROM Tick;", tmp_path, monkeypatch) == 0
+    placed = [part.splitlines()[1] for part in capsys.readouterr().out.split("== Placement ==")[:0:-1]]
+    assert placed == ["on Spark: only Spark computes sin(Tick.price)", "in this process: up to 4,000,000 events"]

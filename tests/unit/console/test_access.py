@@ -207,7 +207,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 def response_of(line: socket.socket) -> bytes:
     """Until the server hangs up."""
-    line.settimeout(5)
+    line.settimeout(30)
     found = b""
     while part := line.recv(65_536):
         found += part
@@ -223,7 +223,7 @@ def test_a_request_that_does_not_come_to_an_end_is_hung_up_on(served: int, begun
         line.sendall(begun)
         began = time.monotonic()
         answer = response_of(line)
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 20
     if HEAD not in begun or not begun.endswith(b"{"):
         assert answer.startswith(b"HTTP/1.1 408")
         assert json.loads(answer.partition(b"\r\n\r\n")[2])["errors"][0]["code"] == "TIMEOUT"
@@ -231,7 +231,7 @@ def test_a_request_that_does_not_come_to_an_end_is_hung_up_on(served: int, begun
 
 def test_a_byte_now_and_then_does_not_keep_a_request_open(served: int) -> None:
     with socket.create_connection(("127.0.0.1", served)) as line:
-        until = time.monotonic() + 4
+        until = time.monotonic() + 20
 
         def trickle() -> None:
             while time.monotonic() < until:
@@ -255,7 +255,7 @@ def test_a_line_that_is_silent_while_it_is_answered_is_not_cut(served: int) -> N
     with socket.create_connection(("127.0.0.1", served)) as line:
         for _ in range(2):
             line.sendall(HEAD.replace(b"POST /api/check", b"GET /api/status") + b"\r\n")
-            line.settimeout(5)
+            line.settimeout(30)
             answer = b""
             while not answer.endswith(b"}"):
                 answer += line.recv(65_536)

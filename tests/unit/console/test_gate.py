@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from presage import Engine, Leader
+from presage.cli.server_engine import Opening
 from presage.console.access import Access
 from presage.console.app import open_gate
 from presage.console.gate import Gate
@@ -45,6 +47,25 @@ def test_once_the_engine_is_there_the_same_gate_lets_requests_pass(tmp_path: Pat
         told = client.get("/api/status").json()
         assert (told["state"], told["doing"], told["home"]) == ("ready", "Spark is starting", str(engine.home))
         assert "/api/status" in client.get("/api/openapi.json").json()["paths"]
+
+
+def test_while_statements_of_a_file_are_executed_the_status_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, seen, execute = Gate(), list[Any](), Engine.carry_out
+    client = client_of(gate)
+
+    def looked(self: Engine, *given: Any) -> Any:
+        seen.append(client.get("/api/status").json())
+        return execute(self, *given)
+
+    monkeypatch.setattr(Engine, "carry_out", looked)
+    streams = "CREATE STREAM T (k STRING, at TIMESTAMP) EVENT TIME at; CREATE STREAM U INHERITS T;"
+    opening = Opening(gate, None, [("rules.epl", streams), ("more.epl", "SHOW STREAMS;")], lambda: None)
+    opening.start()
+    opening._thread.join(60)
+    opening.close()
+    assert opening.failure is None
+    texts = ["rules.epl: statement 1 of 2", "rules.epl: statement 2 of 2", "more.epl: statement 1 of 1"]
+    assert seen == [{"state": "starting", "doing": text} for text in texts]
 
 
 def test_nothing_of_the_start_is_told_without_the_token() -> None:

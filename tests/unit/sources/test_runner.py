@@ -35,7 +35,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 
 def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while not true():
         assert time.monotonic() < end
         time.sleep(0.01)
