@@ -75,10 +75,12 @@ SEED := $(shell od -An -N6 -tu8 /dev/urandom | tr -d ' ')
 endif
 EXAMPLES := 500
 
-soak: setup ## every property with a fresh seed and five times the examples, kill -9 at thirty random moments (an hour)
+soak: setup ## every property with a fresh seed and five times the examples, kill -9 at thirty random moments, a hundred takeovers (an hour and a half)
 	@echo "soak: seed $(SEED); the same again: make soak SEED=$(SEED)"
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=soak SOAK_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest -q -m 'soak or hypothesis' \
 		--hypothesis-seed=$(SEED)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[integration]'
+	@HYPOTHESIS_PROFILE=soak $(PYTHON) -m pytest -q -m soak tests/integration
 
 check: $(INSTALLED) ## format, lint, types, imports, files made from others
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }

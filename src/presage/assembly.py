@@ -43,6 +43,7 @@ from presage.operators.knowledge.library import Library
 from presage.plan.nodes import Field
 from presage.sinks import Sinks
 from presage.sources import CHECKPOINTS, Sources
+from presage.sources.sources import ON_SPARK
 from presage.storage import Leader, Log, Standby
 from presage.storage.home import HomeLayout, open_place
 from presage.storage.home_lease import read_lease
@@ -98,7 +99,7 @@ class Assembly:
         else:
             layout = HomeLayout(*open_place(home, options.storage_options))
             compiler = self._new_compiler(layout, options, shards)
-            warm = WarmCopy(layout, waiting, compiler, session.start)
+            warm = WarmCopy(layout, waiting, compiler, session.start, ON_SPARK)
             waiting.begun = warm.start
             try:
                 self.log = Log.open(home, options=options.storage_options, standby=waiting)
@@ -194,7 +195,7 @@ class Assembly:
             refreshed=self._knowledge_refreshed,
             seconds_per_batch=options.seconds_per_batch,
             state_bytes=options.state_bytes,
-            states={} if warm is None else warm.states,
+            states=None if warm is None else warm.states,
         )
 
     # -- life ----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from presage.live import state_files
 from presage.live.statement_compiler import StatementCompiler
 from presage.live.warm_copy import WarmCopy
 from presage.storage import committer, home_lease, journal, standby
+from presage.storage.file_store import FileStore
 from presage.storage.home_lease import read_lease
 
 STREAM = "CREATE STREAM Tick (sym STRING, n LONG, at TIMESTAMP) EVENT TIME at"
@@ -192,6 +193,8 @@ def test_who_leads_is_told_with_the_address_that_the_leader_states(tmp_path: Pat
         owner = holder._log.home.lease.state.owner
         eventually(lambda: leader(home) == Leader(owner, "http://plant:8765/"))
         assert holder.leader == leader(home)
+        with pytest.raises(PresageError, match=r"HOME_LOCKED.*at http://plant:8765/"):
+            Engine(home=home)
         with waiting(home) as (waits, _):
             assert waits.leader == leader(home)
             assert str(waits.leader) == f"{owner}, at http://plant:8765/"
@@ -376,3 +379,35 @@ def test_of_several_standbys_one_takes_over_and_the_others_wait_on(tmp_path: Pat
             assert now != before
             assert now in (first.leader, second.leader)
     assert standby.leader(tmp_path / "home") is None
+
+
+def test_a_lease_counts_as_unchanged_only_while_it_was_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(home_lease.time, "monotonic", lambda: now[0])
+    store = FileStore()
+    state = home_lease.LeaseState("holder", "process 7 on plant")
+    store.put(tmp_path / home_lease.FILE, home_lease.seal(home_lease.asdict(state)))
+    watch = home_lease.Watch(store, tmp_path)
+
+    def ended_after(*pauses: float) -> bool:
+        for pause in pauses:
+            now[0] += pause
+            ended = watch.has_ended()
+        return ended
+
+    assert not ended_after(1.0, 1.0)
+    assert ended_after(1.0)
+    store.put(tmp_path / home_lease.FILE, home_lease.seal(home_lease.asdict(home_lease.replace(state, beat=1))))
+    assert not ended_after(1.0)
+    # This process was paused, as the holder may have been: the holder gets its time to go on.
+    assert not ended_after(3600.0)
+    assert ended_after(1.0, 1.0, 1.0)
+    with monkeypatch.context() as away:
+        away.setattr(store, "read", _unanswered)
+        assert not ended_after(1.0)
+    assert not ended_after(1.0, 1.0)
+    assert ended_after(1.0)
+
+
+def _unanswered(path: Path) -> bytes:
+    raise OSError(path)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import astuple, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -37,8 +36,7 @@ from presage.live.meters import Meters
 from presage.live.program import Program
 from presage.live.runner import STATE_BYTES, CompiledStatement, Runner
 from presage.live.shared_execution import LEAST_MEMBERS
-from presage.live.state_files import Chain
-from presage.live.state_store import SHARED_KEY, StateStore
+from presage.live.state_store import SHARED_KEY, KnownStates, StateStore
 from presage.live.statement import FAILED, RUNNING, STOPPED, Statement
 from presage.live.statement_update import NO_STATE
 from presage.live.step_thread import SECONDS_PER_BATCH, BatchInterruptedError, StepOverdueError, StepThread, too_slow
@@ -46,7 +44,6 @@ from presage.live.task_dispatch import TaskDispatcher, Workers
 from presage.live.tasks import Outcomes, Task
 from presage.logging import WARNING, tell
 from presage.model.catalog import EventType, Moment
-from presage.model.operator_state import State
 from presage.model.time import wall_clock
 from presage.operators.running import open_events
 from presage.storage import Log
@@ -80,11 +77,10 @@ class Job:
         refreshed: Callable[[], int] = lambda: 0,
         seconds_per_batch: float = SECONDS_PER_BATCH,
         state_bytes: int = STATE_BYTES,
-        states: Mapping[Chain, State] = MappingProxyType({}),
+        states: KnownStates | None = None,  # read before, by a standby
     ) -> None:
         self._log = log
-        self._relations, self._event_type = relations, event_type
-        self._fallback, self._histories = fallback, histories
+        self._relations, self._event_type, self._fallback, self._histories = relations, event_type, fallback, histories
         self._refreshed = refreshed  # wall time of the last change of a knowledge base
         self._step_thread = StepThread()
         self._lock = BatchLock(self._step_thread.interrupt, seconds_per_batch)
@@ -100,7 +96,7 @@ class Job:
         self.statements = {n: Statement.from_json(c) for n, c in log.live.statements.items()}
         self._reached = log.live.job.get("arrivals", 0)  # the record up to whose arrivals the statements have read
         self.planner = BatchPlanner(log, self.programs, rows_per_batch, least_members)
-        self._store = StateStore(log.home, self.statements, self._shared_states, states)
+        self._store = StateStore(log.home, self.statements, self._shared_states, states or {})
         self._store.sweep()
         deployed = self.statements, self.programs
         self._drafts = DraftBuilder(*deployed, self.planner, self._store, event_type, self.can_repeat)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from types import MappingProxyType
 from typing import Any
 
 from presage.errors import error
@@ -32,6 +31,7 @@ SHARED = "shared:"  # prefix of the owner of a shared state
 LARGE_FILE = 1 << 20
 SPARSE = 4
 _NO_CHANGE: Mapping[str, Any] = {}
+KnownStates = Mapping[Chain, State]  # by where they are stored: what was read before the home was opened
 
 
 @dataclass
@@ -52,9 +52,9 @@ class StateStore:
         home: Home,
         statements: Mapping[str, Statement],
         published: Callable[[], Mapping[str, Mapping[str, Any]]],
-        known: Mapping[Chain, State] = MappingProxyType({}),
+        known: KnownStates | None = None,
     ) -> None:
-        self._known = known  # states that were read before the home was opened
+        self._known = known or {}
         self._home = home
         self._statements = statements
         self._published = published  # shared states, by name and place

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
-from importlib import import_module, util
+from collections.abc import Callable, Collection, Iterable
+from importlib import import_module
+from importlib.util import find_spec
 
 from presage.errors import PresageError
 from presage.live.catalog_replay import CatalogReplay
@@ -30,12 +31,18 @@ SHARE = 5  # so many times those that a round took: the holder needs the machine
 
 
 class WarmCopy:
-    """`standby` follows the journal; `needs_spark`: starts a session in the background."""
+    """`standby` follows the journal; `start_spark` starts a session in the background, for statements that need one and
+    for sources of the kinds `on_spark`."""
 
     def __init__(
-        self, home: HomeLayout, standby: Standby, compiler: StatementCompiler, needs_spark: Callable[[], None]
+        self,
+        home: HomeLayout,
+        standby: Standby,
+        compiler: StatementCompiler,
+        start_spark: Callable[[], None],
+        on_spark: Collection[str] = (),
     ) -> None:
-        self._home, self._standby, self._needs_spark = home, standby, needs_spark
+        self._home, self._standby, self._start_spark, self._on_spark = home, standby, start_spark, {*on_spark}
         self._catalog = CatalogLog(home.catalog, home.store)
         self.replay = CatalogReplay(home, compiler)
         self.states: dict[Chain, State] = {}
@@ -75,8 +82,8 @@ class WarmCopy:
         self.replay.advance(entries, state.live.statements, self._stopped.is_set)
         self._load_kernels(self.replay.programs.values())
         kinds = {each.options.get("source") for each in self.replay.compiler.workspace.catalog.types.values()}
-        if "kafka" in kinds or any(program.catalyst for program in self.replay.programs.values()):
-            self._needs_spark()
+        if kinds & self._on_spark or any(program.catalyst for program in self.replay.programs.values()):
+            self._start_spark()
         self._read_states(state)
 
     def _read_states(self, state: HomeState) -> None:
@@ -98,10 +105,8 @@ class WarmCopy:
         modules = {type(node).__module__ for program in programs for node in program.plan.walk()}
         used = {module.split(".")[2] for module in modules if module.startswith("presage.operators.")} - self._loaded
         self._loaded |= used
-        wanted = [f"presage.operators.{operator}.kernel" for operator in sorted(used)]
-        wanted = [
-            f"{package}.warm" for package in wanted if util.find_spec(package) and util.find_spec(f"{package}.warm")
-        ]
+        packages = [f"presage.operators.{operator}.kernel" for operator in sorted(used)]
+        wanted = [f"{package}.warm" for package in packages if find_spec(package) and find_spec(f"{package}.warm")]
         if wanted:
             threading.Thread(target=_warm, args=(wanted,), name="presage-kernels", daemon=True).start()
 

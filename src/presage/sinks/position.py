@@ -68,12 +68,12 @@ class PositionFile:
 
     def read(self) -> SinkPosition:
         """The position; for a sink that has not begun, the start from its declaration."""
-        return self._last()[1]
+        return self._last()[2]
 
     def take(self) -> SinkPosition:
         """The position, from now on of this opening: announcements of earlier ones are refused."""
         for tries in range(TRIES, 0, -1):
-            generation, position = self._last()
+            self._number, generation, position = self._last()
             if generation > self.generation:
                 raise self._overtaken()
             try:
@@ -99,32 +99,42 @@ class PositionFile:
 
     def _create(self, position: SinkPosition) -> None:
         content = {**asdict(position), "generation": self.generation, "nonce": uuid.uuid4().hex}
-        number = self._number + 1
-        try:
-            create_own(self._home.store, self._path(number), seal(content))
-        except FileExistsError as taken:
-            raise self._overtaken() from taken
-        self._number = number
+        while True:
+            number = self._number + 1
+            try:
+                create_own(self._home.store, self._path(number), seal(content))
+            except FileExistsError as taken:
+                if self._content(number).get("generation") != self.generation:
+                    raise self._overtaken() from taken
+                self._number = number  # an earlier attempt of this opening took effect after all
+                continue
+            self._number = number
+            return
 
-    def _last(self) -> tuple[int, SinkPosition]:
-        """The last file: the opening that wrote it, and the position."""
+    def _last(self) -> tuple[int, int, SinkPosition]:
+        """The last file: its number, the opening that wrote it, and the position."""
+        number = 0
         try:
             for _ in range(TRIES):
-                self._number = max(self._numbers(), default=0)
+                number = max(self._numbers(), default=0)
                 try:
-                    content = unseal(self._home.store.read(self._path(self._number)))
+                    content = self._content(number)
                 except FileNotFoundError:
                     if not self._numbers():
-                        return 0, SinkPosition(*self._sink.begin)
+                        return 0, 0, SinkPosition(*self._sink.begin)
                     continue  # a later one has replaced it
                 generation = int(content.pop("generation", 0))
                 content.pop("nonce", None)
-                return generation, SinkPosition(**content)
+                return number, generation, SinkPosition(**content)
             raise FileNotFoundError(f"{self._stem}*.json")
         except (OSError, ValueError, TypeError) as broken:
             fix = "restore the file from a copy of the home, or drop the sink and create it again"
-            path = self._path(self._number)
+            path = self._path(number)
             raise corrupt(f"the position of sink '{self._sink.name}'", path, broken, fix) from broken
+
+    def _content(self, number: int) -> dict[str, Any]:
+        content: dict[str, Any] = unseal(self._home.store.read(self._path(number)))
+        return content
 
     def _numbers(self) -> list[int]:
         found = map(_FILE.fullmatch, self._home.store.names(self._folder))

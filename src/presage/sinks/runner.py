@@ -57,8 +57,7 @@ class SinkRunner:
         self._file = file
         self._reader = Reader(statements)
         self._target: Target | None = None
-        self._position: SinkPosition | None = None
-        self._has_taken = False  # whether the position is that of this opening of the home
+        self._position: SinkPosition | None = None  # once it is that of this opening of the home
         self._is_sure = False  # whether it is known if the announced batch of an earlier run was delivered
         self._narrow = 0  # rows before this one are delivered one by one: one of them is refused
         self._since: float | None = None  # when rows began to wait
@@ -124,8 +123,8 @@ class SinkRunner:
         return self._state
 
     def position(self) -> SinkPosition:
-        self._position = self._position or self._file.read()
-        return self._position
+        # Not stored: any thread may ask, and only that of the sink knows whether it is still true.
+        return self._position or self._file.read()
 
     def status(self) -> SinkStatus:
         try:
@@ -180,9 +179,9 @@ class SinkRunner:
 
     def _step(self) -> float:
         target = self._target = self._target or self._make()
-        if not self._has_taken:
-            self._position, self._has_taken = self._file.take(), True
-        position = self.position()
+        if self._position is None:
+            self._position = self._file.take()
+        position = self._position
         # If the target raises an error, ask again later: delivering on a guess could duplicate rows.
         end = None if self._is_sure else position.end
         if end is not None and target.was_delivered(position.number, position.row, end, position.by):

@@ -157,7 +157,7 @@ class Home(HomeLayout):
         store = FileStore(durable and not temporary)
         check_folder(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = HomeLock(folder, []) if without_lock else HomeLock.take(folder)
+        lock = HomeLock(folder, []) if without_lock else _take_lock(store, folder)
         try:
             abandoned = not temporary and (without_lock or _is_abandoned(store, folder, watch))
             mark = {TEMPORARY: socket.gethostname()} if temporary else {}
@@ -267,9 +267,20 @@ def has_leases(store: Store, folder: PurePath) -> bool:
     return store.exists(folder / FORMAT_FILE) and _content(store, folder)["format"] == FORMAT
 
 
+def _take_lock(store: Store, folder: Path) -> HomeLock:
+    try:
+        return HomeLock.take(folder)
+    except PresageError as refused:
+        lease = read_lease(store, folder)
+        if lease is None or lease.released:
+            raise
+        # It may be another process than the one that has the lock, which is paused.
+        raise _in_use(store, folder) from refused
+
+
 def _in_use(store: Store, folder: PurePath) -> PresageError:
     lease = read_lease(store, folder)
-    owner = "another engine" if lease is None else lease.owner
+    owner = "another engine" if lease is None else lease.shown
     return error("HOME_LOCKED", path=store.address(folder), owner=owner)
 
 

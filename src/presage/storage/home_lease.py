@@ -24,7 +24,7 @@ from presage.storage.sealed_json import seal, unseal
 from presage.storage.store import Store
 
 FILE = "lease.json"
-SECONDS = 7.0  # without change, after which a lease has ended
+SECONDS = 6.0  # without change, after which a lease has ended
 BEAT = 2.0  # seconds between two changes
 LOOK = 0.25  # seconds between two looks at the lease of another process
 
@@ -43,6 +43,11 @@ class LeaseState:
     generation: int = 0
     machine: str = ""
     address: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The holder, for people."""
+        return f"{self.owner}, at {self.address}" if self.address else self.owner
 
 
 class HomeLease:
@@ -131,13 +136,21 @@ class Watch:
     def __init__(self, store: Store, home: PurePath) -> None:
         self._store, self._home = store, home
         self.seen, self._since = read_lease(store, home), time.monotonic()
+        self._looked = self._since
 
     def look(self) -> float:
-        """For how long the lease has not changed."""
-        found = read_lease(self._store, self._home)
-        if found != self.seen:
-            self.seen, self._since = found, time.monotonic()
-        return time.monotonic() - self._since
+        """For how long the lease has not changed, as far as it was seen: not while the store did not answer, nor while
+        this process was paused itself, perhaps together with the other one."""
+        was_away = time.monotonic() - self._looked > SECONDS / 2
+        try:
+            found = read_lease(self._store, self._home)
+        except OSError:
+            self._since = self._looked = time.monotonic()
+            return 0.0
+        self._looked = time.monotonic()
+        if found != self.seen or was_away:
+            self.seen, self._since = found, self._looked
+        return self._looked - self._since
 
     def has_ended(self) -> bool:
         """Whether the lease has not changed for so long that another process may take over. A lease that is missing is

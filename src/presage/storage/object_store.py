@@ -132,7 +132,9 @@ class ObjectStore(Store):
             except (BaseError, ValueError) as failure:
                 key = _OF_OPTION.search(str(failure))
                 name, fix = key[1] if key else "storage_options", "see the options of object stores in the guide"
-                raise error("STORE_OPTION", name=name, why=_why(failure, PurePosixPath("/", self._root)), fix=fix) from failure
+                raise error(
+                    "STORE_OPTION", name=name, why=_why(failure, PurePosixPath("/", self._root)), fix=fix
+                ) from failure
             self._pid = os.getpid()
         return self._client
 

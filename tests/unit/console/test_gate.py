@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from presage import Engine
+from presage import Engine, Leader
 from presage.cli.server_engine import Opening
 from presage.console.access import Access
 from presage.console.app import open_gate
 from presage.console.gate import Gate
+from presage.errors import PresageError
 
 TOKEN = "secret"
 
@@ -74,3 +75,35 @@ def test_nothing_of_the_start_is_told_without_the_token() -> None:
     assert people.status_code == 401
     assert "needs its token" in people.text
     assert client.get("/", headers={"Accept": "text/html", "Host": "evil.example"}).status_code == 403
+
+
+def test_while_it_stands_by_the_api_says_who_leads_and_answers_once_it_has_taken_over(tmp_path: Path) -> None:
+    gate = Gate()
+    gate.leader = Leader("process 7 on plant", "http://plant:8765/")
+    client = client_of(gate)
+    told = client.get("/api/status").json()
+    assert told["state"] == "standby"
+    assert told["leader"] == {"owner": "process 7 on plant", "address": "http://plant:8765/"}
+    refused = client.post("/api/query", json={"text": "SHOW STREAMS"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    (problem,) = refused.json()["errors"]
+    assert problem["code"] == "STANDING_BY"
+    assert "process 7 on plant, at http://plant:8765/" in problem["message"]
+    with Engine(home=tmp_path / "home", live=False, driven=False) as engine:
+        open_gate(gate, engine)
+        assert client.get("/api/statements").json() == []
+        assert client.get("/api/status").json()["state"] == "ready"
+
+
+def test_an_engine_that_was_overtaken_answers_with_its_error(tmp_path: Path) -> None:
+    gate = Gate()
+    client = client_of(gate)
+    with Engine(home=tmp_path / "home", live=False, driven=False) as engine:
+        open_gate(gate, engine)
+        engine._log.home.lease.lose()
+        refused = client.post("/api/query", json={"text": "SHOW STREAMS"})
+        assert refused.status_code == 503
+        assert refused.json()["errors"][0]["code"] == "HOME_OVERTAKEN"
+        with pytest.raises(PresageError, match="HOME_OVERTAKEN"):
+            engine.close()
+        engine._log.home.unlock()
