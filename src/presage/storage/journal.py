@@ -137,13 +137,16 @@ class Journal:
         self._points = points
         self._heads: list[str] = []  # the files of the present head
         self._covered: deque[str] = deque()  # names of files that the head covers and that are not deleted yet
+        self._kept = 0  # of these, the last ones stay: the previous head and the records up to the present one
 
     def read(self) -> JournalContent:
         names = Names.of(self._store, self._folder)
         content = read_journal(self._store, self._folder, names)
         takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
-        self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
+        self._covered = deque(name for name in names.up_to(content.base) if name not in takeovers)
         self._heads = [name for _, name in names.heads]
+        previous = names.heads[-2][0] if len(names.heads) > 1 else 0
+        self._kept = sum(name > name_of(previous) for name in self._covered)
         return content
 
     def write(self, record: Record) -> None:
@@ -181,13 +184,17 @@ class Journal:
         self._points.reach(failpoints.HEAD_WRITTEN)
         # The record of a takeover stays: it refuses the next record of the process that was overtaken.
         takeovers = set(state["takeovers"])
-        self._covered.extend(name for name in self._heads if name != head_name(n))
-        self._covered.extend(name_of(record.n) for record in records if record.n not in takeovers)
+        covered = [name for name in self._heads if name != head_name(n)]
+        covered += [name_of(record.n) for record in records if record.n not in takeovers]
+        self._covered.extend(covered)
+        self._kept = len(covered)
         self._heads = [name]
 
     def trim(self, most: int | None = None) -> None:
-        """Delete files that the head covers; `most` at a time, so that no commit waits for all of them."""
-        for _ in range(len(self._covered) if most is None else min(most, len(self._covered))):
+        """Delete files that the head covers, except those from which it can be computed again; `most` at a time, so
+        that no commit waits for all of them."""
+        old = len(self._covered) - self._kept
+        for _ in range(old if most is None else min(most, old)):
             self._store.delete(self._folder / self._covered[0])
             self._covered.popleft()
 

@@ -158,7 +158,13 @@ def damage_format(home: Path) -> None:
     (home / "presage.json").write_text("{")
 
 
+def damage_head(home: Path) -> None:
+    for path in sorted((home / "journal").glob("head-*"))[-1:]:
+        path.write_bytes(path.read_bytes()[:-9])
+
+
 DAMAGES = [
+    damage_head,
     lose_format,
     damage_format,
     lose_results,
