@@ -260,6 +260,10 @@ def _failures(path: PurePath) -> Iterator[None]:
         raise error("STORE_UNSAFE", path=path) from failure
     except BaseError as failure:
         raise StoreError(_why(failure, path)) from failure
+    except BaseException as failure:
+        if type(failure).__name__ != "PanicException":  # obstore's, for an endpoint that is no URL
+            raise
+        raise StoreError(str(failure).splitlines()[0]) from failure
 
 
 def _why(failure: BaseError, path: PurePath) -> str:
