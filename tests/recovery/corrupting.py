@@ -174,7 +174,8 @@ def case(homes: list[Path], seed: int, folder: Path) -> Case:
         other = Path(shutil.copytree(home, folder / "repaired", copy_function=os.link))
         looked = tried(looked_at, home)
         shown = tried(seen, home)
-        mended = tried(repaired, other)
+        # Of those that open as they are, some: a repair must leave them alone.
+        mended = tried(repaired, other) if isinstance(shown, PresageError) or not seed % 4 else shown
     finally:
         shutil.rmtree(home)
         shutil.rmtree(folder / "repaired", ignore_errors=True)

@@ -14,8 +14,10 @@ from presage.declarations.contexts import read_context
 from presage.errors import PresageError
 from presage.functions.constant_arguments import patterns_of_older_homes
 from presage.live import results
+from presage.live.derived_repair import repair_derived
 from presage.live.job import Job
-from presage.live.result_repair import LostRows, NewJob, repair_results
+from presage.live.recomputation import LostRows, NewJob
+from presage.live.result_repair import repair_results
 from presage.live.state_repair import LostState, compute_again, lost_states
 from presage.operations.verification import Finding, Verification
 from presage.operators.knowledge.library import Library
@@ -25,7 +27,17 @@ from presage.storage.catalog_log import CatalogEntry, CatalogLog
 from presage.storage.columns import EVENTS, table_schemas
 from presage.storage.delta_schema import to_delta
 from presage.storage.failures import storage
-from presage.storage.home import FORMAT_FILE, RESULTS, UNFINISHED, Home, HomeLayout, new_format, open_place, read_format
+from presage.storage.home import (
+    DERIVED,
+    FORMAT_FILE,
+    RESULTS,
+    UNFINISHED,
+    Home,
+    HomeLayout,
+    new_format,
+    open_place,
+    read_format,
+)
 from presage.storage.home_repair import HomeRepair, Repaired, Schemas, application_of
 from presage.storage.home_state import HomeState, state_after
 from presage.storage.journal import Record, read_journal
@@ -111,7 +123,8 @@ class Repair:
 
     def statements(self, log: Log, job: Job, new_job: NewJob) -> list[Repaired]:
         """Compute the rows and states again that cannot be read, in an open engine. `new_job`: see `Assembly`."""
-        rows = repair_results(log, job, new_job)
+        # First the events of derived streams, which other statements read.
+        rows = [*repair_derived(log, job, new_job), *repair_results(log, job, new_job)]
         lost = list(lost_states(log, job))
         compute_again(job, lost)
         return [*map(_of_rows, rows), *map(_of_state, lost)]
@@ -123,7 +136,8 @@ class Repair:
 
 def _of_rows(lost: LostRows) -> Repaired:
     what = f"{lost.rows:,} rows of statements {', '.join(lost.statements)}" if lost.rows else "rows of statements"
-    return Repaired(f"results/{EVENTS}/{lost.file}", what, lost.why_not)
+    place = "results" if lost.table == RESULTS else f"derived/{lost.table.removeprefix(DERIVED)}"
+    return Repaired(f"{place}/{EVENTS}/{lost.file}", what, lost.why_not)
 
 
 def _of_state(lost: LostState) -> Repaired:

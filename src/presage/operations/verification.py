@@ -174,7 +174,11 @@ class Verification:
                 # An engine may have compacted the table since, and deleted the file.
                 if snapshot.layout.store.exists(folder / file.name) or file.name in snapshot.table(stream, table).files:
                     what = f"{finding.what}; {_contents(stream, table, file)}"
-                    yield Finding(finding.where, what, FROM_INPUT if stream == RESULTS else FROM_COPY)
+                    yield Finding(
+                        finding.where,
+                        what,
+                        FROM_INPUT if stream.startswith((RESULTS, DERIVED)) else FROM_COPY,
+                    )
         expected = None if snapshot.pending else snapshot.state.streams[stream].rows_of(stream, table)
         if expected is not None and state.transaction <= snapshot.state.n and rows != expected:
             yield Finding(self._below(folder), f"its files hold {rows:,} rows, the journal says {expected:,}")

@@ -179,6 +179,7 @@ class Journal:
         self._heads: list[str] = []  # the files of the present head
         self._files: deque[tuple[int, str]] = deque()  # of the records after it: first number and name
         self._covered: deque[str] = deque()  # names of files that the head covers and that are not deleted yet
+        self._kept = 0  # of these, the last ones stay: the previous head and the records up to the present one
 
     def read(self) -> JournalContent:
         for left in reversed(range(TRIES)):
@@ -191,9 +192,11 @@ class Journal:
                     raise
         self._base, self._known = content.base, {}
         takeovers = {name_of(n) for n in (content.head["state"].get("takeovers", ()) if content.head else ())}
-        self._covered.extend(name for name in names.up_to(content.base) if name not in takeovers)
+        self._covered = deque(name for name in names.up_to(content.base) if name not in takeovers)
         self._heads = [name for _, name in names.heads]
         self._files = deque(content.files)
+        previous = names.heads[-2][0] if len(names.heads) > 1 else 0
+        self._kept = sum(name > name_of(previous) for name in self._covered)
         return content
 
     def write(self, *records: Record) -> None:
@@ -260,17 +263,21 @@ class Journal:
         with suppress(FileExistsError):  # of an attempt whose reply was lost: it can have no other content
             self._store.create(self._folder / name, head.data)
         self._points.reach(failpoints.HEAD_WRITTEN)
-        self._covered.extend(old for old in self._heads if old != name)
+        covered = [old for old in self._heads if old != name]
         while self._files and self._files[0][0] <= head.n:
             first, file = self._files.popleft()
             # The record of a takeover stays: it refuses the next record of the process that was overtaken.
             if first not in head.takeovers:
-                self._covered.append(file)
+                covered.append(file)
+        self._covered.extend(covered)
+        self._kept = len(covered) or self._kept
         self._heads = [name]
 
     def trim(self, most: int | None = None) -> None:
-        """Delete files that the head covers; `most` at a time, so that no commit waits for all of them."""
-        names = list(islice(self._covered, most))
+        """Delete files that the head covers, except those from which it can be computed again; `most` at a time, so
+        that no commit waits for all of them."""
+        old = len(self._covered) - self._kept
+        names = list(islice(self._covered, old if most is None else min(most, old)))
         self._store.delete_all([self._folder / name for name in names])
         for _ in names:
             self._covered.popleft()

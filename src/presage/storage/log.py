@@ -385,6 +385,9 @@ class Log:
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]:
         return self._committer.files(stream, table) if (stream, table) in self.tables() else ()
 
+    def schema(self, stream: str, table: str) -> pa.Schema:
+        return self._committer.schema(stream, table)
+
     def replace_files(self, stream: str, names: Iterable[str], rows: pa.Table) -> None:
         """Replace data files of an internal table that cannot be read by one with their rows."""
         with self._committer.turn() as turn:

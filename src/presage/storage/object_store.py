@@ -348,6 +348,10 @@ def _failures(path: PurePath) -> Iterator[None]:
         if isinstance(failure, StoreError) or not is_unanswered(failure):
             raise
         raise StoreError(_why(failure, path)) from failure
+    except BaseException as failure:
+        if type(failure).__name__ != "PanicException":  # obstore's, for an endpoint that is no URL
+            raise
+        raise StoreError(str(failure).splitlines()[0]) from failure
 
 
 def _why(failure: Exception, path: PurePath) -> str:

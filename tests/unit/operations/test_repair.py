@@ -37,6 +37,8 @@ def content(home: Path) -> dict[str, object]:
         found["late"] = engine.late("Tick").to_pylist()
         found["rejected"] = engine.rejected("Tick").drop_columns(["at"]).to_pylist()
         found["derived"] = engine.query("SELECT sym, price FROM Hot").to_arrow().to_pylist()
+        archive = engine._log.archive
+        found["numbers"] = archive.read_arrow(archive.snapshot("#derived:Hot")).sort_by("_seq").to_pylist()
         engine.load("Tick", [tick(300), tick(310)])
         engine.deployments["hot"].drain()
         found["after"] = {name: engine.deployments[name].table().to_pylist() for name in ("means", "hot")}
@@ -133,6 +135,16 @@ def damage_all_results(home: Path) -> None:
         path.write_bytes(path.read_bytes() + b"more")
 
 
+def lose_derived(home: Path) -> None:
+    sorted((home / "derived/Hot/events").glob("*.parquet"))[0].unlink()
+
+
+def damage_all_derived_and_results(home: Path) -> None:
+    for path in (home / "derived/Hot/events").glob("*.parquet"):
+        path.write_bytes(path.read_bytes()[:-3])
+    damage_all_results(home)
+
+
 def lose_results_and_states(home: Path) -> None:
     lose_states(home)
     sorted((home / "results/events").glob("*.parquet"))[-1].write_bytes(b"")
@@ -146,12 +158,20 @@ def damage_format(home: Path) -> None:
     (home / "presage.json").write_text("{")
 
 
+def damage_head(home: Path) -> None:
+    for path in sorted((home / "journal").glob("head-*"))[-1:]:
+        path.write_bytes(path.read_bytes()[:-9])
+
+
 DAMAGES = [
+    damage_head,
     lose_format,
     damage_format,
     lose_results,
     damage_all_results,
     lose_results_and_states,
+    lose_derived,
+    damage_all_derived_and_results,
     lose_last_entry,
     damage_last_entry,
     damage_middle_entry,

@@ -68,15 +68,23 @@ def test_the_record_of_a_takeover_outlives_the_head_and_refuses_who_was_paused()
         state.advance(each)
     other.compact(Head.of(state.to_json()))
     other.trim()
-    assert sorted(store.names(FOLDER)) == ["00000000000002.json", "head-00000000000003.json"]
+    # The other records stay until the next head, to compute this one again if it is damaged.
+    assert sorted(store.names(FOLDER)) == [f"{n:014d}.json" for n in (1, 2, 3)] + ["head-00000000000003.json"]
     with pytest.raises(PresageError) as refused:
         paused.write(record(2, "late"))
     assert refused.value.code == "HOME_OVERTAKEN"
-    # The next opening deletes what the head covers, and keeps the record.
+    # The next head lets the others be deleted, and keeps the record.
     again = journal(store)
     assert (again.read().base, again.read().records) == (3, [])
     again.trim()
-    assert "00000000000002.json" in store.names(FOLDER)
+    assert len(store.names(FOLDER)) == 4
+    fourth = record(4, "d")
+    again.write(fourth)
+    state.advance(fourth)
+    again.compact(4, state.to_json(), [fourth])
+    again.trim()
+    heads = ["head-00000000000003.json", "head-00000000000004.json"]
+    assert sorted(store.names(FOLDER)) == ["00000000000002.json", "00000000000004.json", *heads]
 
 
 def test_a_head_of_a_paused_process_does_not_hide_a_later_one() -> None:
