@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -194,7 +195,8 @@ with presage.Engine(rows_per_chunk=3) as engine:
 
 
 @pytest.mark.parametrize("script", [WITHOUT_JAVA, WITHOUT_PYSPARK], ids=["without Java", "without PySpark"])
-def test_a_process_that_needs_no_spark_loads_none_of_it_and_needs_no_java(script: str, tmp_path: Path) -> None:
-    environment = {"PATH": "/nowhere", "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+def test_a_process_that_needs_no_spark_loads_none_of_it_and_needs_no_java(script: str) -> None:
+    inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment = inherited | {"PATH": "/nowhere", "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
