@@ -28,7 +28,7 @@ from presage.storage.catalog_views import not_seen
 from presage.workspace import Workspace
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from presage.execution.spark.bounded import SparkRun
     from presage.execution.spark.contexts import Contexts
@@ -97,12 +97,16 @@ class BoundedQueries:
             given = bound.upper, reads_end(plan), timed, self.check_open
             return LocalRun(plan, files, relations, STEPS, histories, *given).rows()
 
+        def frame() -> DataFrame:
+            with _needed_for("Result.df is a DataFrame of Spark"):
+                return on_spark().frame()
+
         return self._noted(
             Result(
                 bound.columns,
                 plan.depth,
                 table,
-                lambda: on_spark().frame(),
+                frame,
                 lambda: f"{self.workspace.explain(bound)}\n\n{placed().section()}",
                 lambda: self.workspace.picture(bound),
             ),
@@ -114,7 +118,9 @@ class BoundedQueries:
         from presage.execution.spark.catalyst_fallback import catalyst
         from presage.execution.spark.streaming import run_each
 
-        bound, spark, workspace = self.workspace.bind(query, source=source), self.session(), self.workspace
+        bound, workspace = self.workspace.bind(query, source=source), self.workspace
+        with _needed_for("mode='stream' runs through Structured Streaming"):
+            spark = self.session()
         fallback = partial(catalyst, spark)
         given = self.log, workspace.catalog, self.tables(), fallback, batches, self.history
         replay = Replay(bound, self._plan(bound), *given)

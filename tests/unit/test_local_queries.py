@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -151,10 +152,15 @@ java.HOMES, java.MAC_FINDER = (), Path("/nowhere")
 with presage.Engine() as engine:
     engine.execute("{TICKS}")
     engine.load("Tick", [{{"sym": "a", "price": 1.0, "at": "2024-01-01T00:00:00Z"}}])
-    try:
-        engine.query("SELECT sin(price) AS s FROM Tick").to_arrow()
-    except presage.PresageError as problem:
-        print(problem.code, problem.message)
+    for work in (
+        lambda: engine.query("SELECT sin(price) AS s FROM Tick").to_arrow(),
+        lambda: engine.query("SELECT sym FROM Tick").df,
+        lambda: engine.query("SELECT sym FROM Tick", mode="stream"),
+    ):
+        try:
+            work()
+        except presage.PresageError as problem:
+            print(problem.code, problem.message)
     assert engine.query("SELECT sym FROM Tick").to_arrow().num_rows == 1  # what needs none still works
 """
 
@@ -163,10 +169,12 @@ def test_without_java_a_query_that_needs_spark_says_why_it_does(tmp_path: Path) 
     environment = {"PATH": "/nowhere", "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", NEEDS_JAVA], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == (
-        "NO_JAVA Spark needs Java 17 or later, which was not found; the query needs Spark: "
-        "only Spark computes sin(Tick.price)\n"
-    )
+    message = "NO_JAVA Spark needs Java 17 or later, which was not found; the query needs Spark: "
+    assert done.stdout.splitlines() == [
+        message + "only Spark computes sin(Tick.price)",
+        message + "Result.df is a DataFrame of Spark",
+        message + "mode='stream' runs through Structured Streaming",
+    ]
 
 
 # Every form of RECALL: rows of the deployed statement are rows of the query.
@@ -194,7 +202,8 @@ with presage.Engine(rows_per_chunk=3) as engine:
 
 
 @pytest.mark.parametrize("script", [WITHOUT_JAVA, WITHOUT_PYSPARK], ids=["without Java", "without PySpark"])
-def test_a_process_that_needs_no_spark_loads_none_of_it_and_needs_no_java(script: str, tmp_path: Path) -> None:
-    environment = {"PATH": "/nowhere", "HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+def test_a_process_that_needs_no_spark_loads_none_of_it_and_needs_no_java(script: str) -> None:
+    inherited = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment = inherited | {"PATH": "/nowhere", "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -69,7 +69,7 @@ def _bind_plain(query: s.Query, context: QueryContext) -> BoundQuery:
     time, upper = within or (TimeRange(), None)
     items = [problems.attempt(lambda i=i: bind_item(i, context, time, bind_query)) for i in query.items]  # type: ignore[misc]
     output = query.output
-    if output is not None and output.every is None and context.live and upper is None:
+    if within is not None and output is not None and output.every is None and context.live and upper is None:
         what, where = f"OUTPUT {output.mode.upper()} without EVERY", "in a deployed statement that has no end"
         fix = "give it an end, WITHIN [, '2030-01-01'), or write OUTPUT LAST EVERY 1 min"
         problems.errors.append(unsupported(output.span, what, where, fix))
@@ -424,7 +424,12 @@ def bind_within(clause: s.WithinClause | None, now: int) -> tuple[TimeRange, int
     high = _edge(clause.high, now, shift_if_inclusive=True)
     if low is not None and high is not None and low >= high:
         found = f"empty ({format_timestamp(low)} to {format_timestamp(high)})"
-        expected, fix = "a range that begins before it ends", "exchange the bounds"
+        expected = "a range that begins before it ends"
+        fix = (
+            "exchange the bounds"
+            if _time(clause.low, now) != _time(clause.high, now)
+            else "write [ and ] for that time"
+        )
         raise error("BAD_VALUE", clause.span, what="the range of WITHIN", found=found, expected=expected, fix=fix)
     return TimeRange(low, high), _time(clause.high, now)
 

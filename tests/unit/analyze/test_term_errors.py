@@ -357,6 +357,14 @@ REFUSED = [
         "exchange the bounds",
     ),
     (
+        "SELECT x FROM Motion WITHIN [2024-03-01, 2024-03-01)",
+        "BAD_VALUE",
+        22,
+        "the range of WITHIN is empty (2024-03-01T00:00:00Z to 2024-03-01T00:00:00Z); "
+        "it must be a range that begins before it ends",
+        "write [ and ] for that time",
+    ),
+    (
         "SELECT TENTATIVE x FROM Motion",
         "UNSUPPORTED",
         1,

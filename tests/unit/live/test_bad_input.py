@@ -116,6 +116,25 @@ def test_a_subscriber_may_stop_its_statement_and_may_not_wait_for_itself(home: L
     assert subscription.error is None
 
 
+@pytest.mark.parametrize("mode", ["LAST", "SNAPSHOT"])
+@pytest.mark.parametrize("within", ["", "WITHIN [now, )", "WITHIN [2024-01-01, )"])
+def test_output_at_an_end_that_never_comes_is_refused_by_name(home: Living, mode: str, within: str) -> None:
+    with pytest.raises(PresageError) as refused:
+        home.deploy(f"SELECT sym, sum(n) AS s FROM Tick {within} GROUP BY sym OUTPUT {mode}", "sums")
+    assert refused.value.message == (
+        f"OUTPUT {mode} without EVERY is not supported in a deployed statement that has no end"
+    )
+    assert "WITHIN [, '2030-01-01')" in (refused.value.fix or "")
+    home.deploy(f"SELECT sum(n) AS s FROM Tick WITHIN [, '2030-01-01') OUTPUT {mode}", "sums")
+
+
+def test_an_empty_range_is_the_only_problem_of_an_output_at_its_end(home: Living) -> None:
+    with pytest.raises(PresageError) as refused:
+        home.deploy("SELECT sum(n) AS s FROM Tick WITHIN [2024-01-01, 2024-01-01) OUTPUT LAST", "sums")
+    assert "has no end" not in str(refused.value)
+    assert refused.value.code == "BAD_VALUE"
+
+
 def test_waiting_for_a_home_that_is_closed_ends_with_that(home: Living) -> None:
     live = home.deploy("SELECT n FROM Tick", "all")
     home.load("Tick", [{"sym": "a", "n": 1, "at": "2024-01-01"}])

@@ -110,7 +110,7 @@ REFUSED = [
         "TYPE_MISMATCH",
         41,
         "the offset of #tumble needs a duration, found INT",
-        "",
+        "write #tumble(5 min, 1 min)",
     ),
     (
         "SELECT avg(x) FROM Motion#hop(1 sec)",

@@ -146,7 +146,8 @@ def _with_more(clause: s.WindowClause, kind: WindowType, binder: ExpressionBinde
     what = f"{kind.then.removeprefix('a ').removeprefix('an ')} of {name}"
     bound = binder.bind_term(further[0])
     if not isinstance(bound, Duration):
-        raise error("TYPE_MISMATCH", further[0].span, what=f"the {what}", expected=DURATION, found=_described(bound))
+        found, fix = _described(bound), _example(kind) if kind.then == SLIDE else f"write {name}({kind.example}, 1 min)"
+        raise error("TYPE_MISMATCH", further[0].span, what=f"the {what}", expected=DURATION, found=found, fix=fix)
     if kind.then == OFFSET:
         return WindowDef(kind.name, size, offset=bound.micros % size)
     if bound.micros <= 0:
