@@ -1,8 +1,10 @@
-"""Names of packages in, their jars out: fetched once, by the Ivy of Spark, into a folder that git does not see."""
+"""Names of packages in, their jars and programs out: fetched once, by the Ivy of Spark, Go and npm, into a folder that
+git does not see."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -35,6 +37,35 @@ def jars(part: str) -> list[Path]:
             raise RuntimeError(f"the jars of {part} could not be fetched:\n{told.stdout}\n{told.stderr}")
         done.touch()
     return sorted((folder / "jars").glob("*.jar"))
+
+
+def go_program(part: str) -> Path | None:
+    """A program of versions.toml, built by Go; None without Go."""
+    package, _, version = VERSIONS[part]["go"].partition("@")
+    folder = FOLDER / f"{part}-{version}"
+    return _fetched("go", ["install", f"{package}@{version}"], folder, folder / Path(package).name, GOBIN=str(folder))
+
+
+def npm_program(part: str, program: str) -> Path | None:
+    """A program of a package of versions.toml, installed by npm; None without npm."""
+    package = VERSIONS[part]["npm"]
+    folder = FOLDER / package.replace("@", "-")
+    command = ["install", "--silent", "--no-fund", "--no-audit", "--prefix", str(folder), package]
+    return _fetched("npm", command, folder, folder / "node_modules" / ".bin" / program)
+
+
+def _fetched(tool: str, command: list[str], folder: Path, program: Path, **environment: str) -> Path | None:
+    if not program.exists():
+        if shutil.which(tool) is None:
+            return None
+        print(f"fetching {command[-1]}", flush=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        told = subprocess.run(
+            [tool, *command], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        )
+        if told.returncode:
+            raise RuntimeError(f"{command[-1]} could not be fetched:\n{told.stdout}\n{told.stderr}")
+    return program
 
 
 def connector() -> str:

@@ -1,4 +1,4 @@
-"""Homes in a bucket, on an S3 server on the loopback."""
+"""Homes in a bucket, on servers on the loopback: two of S3's protocol, and Azure's emulator."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import PurePath, PurePosixPath
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 import presage
+from integration.bucket_servers import BUCKET, BucketServer, azurite, moto, reached, versitygw
 from presage.errors import PresageError
 from presage.storage import home_lease
 from presage.storage.object_store import open_bucket
@@ -35,7 +35,6 @@ __all__ += ["test_names_are_those_of_files_and_folders", "test_of_many_threads_o
 __all__ += ["test_what_exists_is_not_created_again", "test_what_is_missing_is_named_and_deleted_without_effect"]
 __all__ += ["test_what_is_put_is_read_and_replaced_as_a_whole"]
 
-BUCKET = "plant-data"
 STREAM = "CREATE STREAM IF NOT EXISTS Tick (sym STRING, price DOUBLE, at TIMESTAMP) EVENT TIME at;"
 SUMS = "SELECT sym, sum(price) AS total FROM Tick#length(3) GROUP BY sym"
 # Loads the event numbers from what is there on, one load each, until it is killed.
@@ -69,24 +68,17 @@ with presage.Engine(home=sys.argv[1], placement="spark") as engine:
 """
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of the server; the environment has what clients need."""
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    host, port = moto.get_host_and_port()
-    names = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "hush", "AWS_REGION": "us-east-1"}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in (names | {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ALLOW_HTTP": "true"}).items():
-            patch.setenv(name, value)
-        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket=BUCKET)
-        yield os.environ["AWS_ENDPOINT_URL"]
-    moto.stop()
+@pytest.fixture(scope="module", params=["moto", "versitygw", "azurite"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BucketServer]:
+    folder = tmp_path_factory.mktemp(request.param)
+    servers = {"moto": moto, "versitygw": partial(versitygw, folder), "azurite": partial(azurite, folder)}
+    with servers[request.param]() as server, reached(server):
+        yield server
 
 
 @pytest.fixture
-def home(server: str, request: pytest.FixtureRequest) -> str:
-    return f"s3://{BUCKET}/{request.node.name}"
+def home(server: BucketServer, request: pytest.FixtureRequest) -> str:
+    return f"{server.bucket}/{request.function.__name__}"
 
 
 @pytest.fixture
@@ -211,15 +203,3 @@ def test_of_two_engines_that_open_at_once_one_has_the_home(home: str) -> None:
     for engine in opened:
         engine.close()
     assert (len(opened), set(codes)) == (1, {"HOME_LOCKED"})
-
-
-@pytest.mark.parametrize("address", ["s3://no-such-bucket/plant", f"s3://{BUCKET}/wrong"])
-def test_a_bucket_that_cannot_be_used_is_a_clear_error(
-    server: str, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if "wrong" in address:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(PresageError) as refused:
-        presage.Engine(home=address)
-    assert refused.value.code == "STORAGE_FAILED"
-    assert address in refused.value.message

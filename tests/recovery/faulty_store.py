@@ -30,7 +30,8 @@ Act = Callable[[Files], None]
 
 class FaultyStore(Store):
     """`faults`: by the number of a changing act, from 1 on. `read_faults`: numbers of reads and listings that fail.
-    `slow`: called between the making of a listing and its arrival."""
+    `slow`: called between the making of a listing and its arrival. `pauses`: by the number of a request of any kind,
+    what happens before it takes effect: its process is paused for so long."""
 
     def __init__(self, files: Files | None = None) -> None:
         self.files = {} if files is None else files
@@ -39,9 +40,18 @@ class FaultyStore(Store):
         self.read_faults: set[int] = set()
         self.reads = 0
         self.slow: Callable[[], None] | None = None
+        self.pauses: dict[int, Callable[[], None]] = {}
+        self.requests = 0
         self._underway: list[tuple[int, Act]] = []
 
+    def _pause(self) -> None:
+        self.requests += 1
+        pause = self.pauses.pop(self.requests, None)
+        if pause is not None:
+            pause()
+
     def _change(self, act: Act) -> None:
+        self._pause()
         self.acts += 1
         self.arrive(self.acts)
         fault = self.faults.get(self.acts)
@@ -63,6 +73,7 @@ class FaultyStore(Store):
                 act(self.files)
 
     def _look(self) -> None:
+        self._pause()
         self.reads += 1
         if self.reads in self.read_faults:
             raise StoreError("the store does not answer")
@@ -94,10 +105,6 @@ class FaultyStore(Store):
 
     def size(self, path: PurePath) -> int:
         return len(self.read(path))
-
-    def modified(self, path: PurePath) -> float:
-        self.read(path)
-        return 0.0
 
     def delete(self, path: PurePath) -> None:
         self._change(lambda files: files.pop(path, None) and None)

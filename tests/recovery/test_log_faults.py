@@ -22,7 +22,7 @@ from recovery.faulty_store import ADDRESS, BEFORE, FAULTS, Bucket, FaultyStore, 
 TICK, OTHER = stream(), stream("Other")
 SOAK = settings.get_current_profile_name() == "soak"
 Kept = tuple[FaultyStore, MemoryDisk | None]
-SEVERAL = 20_000 if SOAK else 300  # lives with several faults
+SEVERAL = 20_000 if SOAK else 200  # lives with several faults
 TRIES = 50  # of a client, until it is answered
 
 

@@ -29,7 +29,7 @@ from presage.storage.failures import KEPT, NOT_DONE, UNKNOWN, corrupt, is_full, 
 from presage.storage.group_commit import Draft, DraftQueue, NewFiles
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
-from presage.storage.journal import FileAdd, Head, Journal, Part, Record, Turn
+from presage.storage.journal import FileAdd, Head, Journal, Part, Record, Turn, UnknownOutcomeError
 from presage.storage.leases import FileLease, Lease, Leases
 from presage.storage.staging import discard, stage, sweep
 from presage.storage.table_writer import TableWriter
@@ -275,7 +275,8 @@ class Committer:
             self._unsettled = group
             for draft in group:
                 draft.unknown = True
-            if isinstance(failure, Exception):
+            # If nobody can tell, the store does not answer: the next turn tries.
+            if isinstance(failure, Exception) and not isinstance(failure, UnknownOutcomeError):
                 self._resolve()
                 for draft in group:
                     draft.unknown = False

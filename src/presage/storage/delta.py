@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from presage.storage.delta_log import (
     Seal,
     check_log,
     checkpoint_of,
+    checkpoint_path,
     creation,
     entry,
     entry_path,
@@ -187,11 +189,12 @@ class DeltaTables:
         return self._table(self._home.table_folder(stream, table)).schema
 
     def obsolete(self, stream: str, table: str, before: float) -> list[PurePath]:
-        """Log files that no reader needs that started after `before`, the oldest first. Starts a checkpoint if due."""
+        """Log files that no reader needs that started after a monotonic time, the oldest first. Starts a checkpoint if
+        due."""
         folder = self._home.table_folder(stream, table)
         with self._lock:
             self._checkpoint_if_due(folder, COMMITS_PER_CHECKPOINT // 8)
-        return obsolete(self._store, folder, before)
+        return obsolete(self._store, folder, self._checkpoints.seen, before)
 
     def close(self) -> None:
         self._checkpoints.wait(self._home.path)
@@ -286,6 +289,7 @@ class Checkpoints:
     """
 
     def __init__(self, store: Store) -> None:
+        self.seen: dict[PurePath, float] = {}  # when each was written or first seen, by the monotonic clock
         self._store = store
         self._running: dict[PurePath, threading.Thread] = {}
 
@@ -308,6 +312,7 @@ class Checkpoints:
             handle.create_checkpoint()
             log, version = folder / "_delta_log", handle.version()
             seal_checkpoint(self._store, folder, version)
+            self.seen[checkpoint_path(folder, version)] = time.monotonic()
             for name in (f"{version:020d}.checkpoint.parquet", "_last_checkpoint", ""):
                 self._store.flush(log / name)
         except (OSError, DeltaError):

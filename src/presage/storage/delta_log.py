@@ -138,6 +138,10 @@ def entry_path(folder: PurePath, version: int) -> PurePath:
     return folder / "_delta_log" / f"{version:020d}.json"
 
 
+def checkpoint_path(folder: PurePath, version: int) -> PurePath:
+    return folder / "_delta_log" / f"{version:020d}{_CHECKPOINT}"
+
+
 def checkpoint_of(store: Store, folder: PurePath) -> int:
     """The version of the newest checkpoint; 0 if there is none."""
     return _newest_checkpoint(_entries(store, folder))
@@ -147,16 +151,19 @@ def _newest_checkpoint(entries: Sequence[tuple[int, str]]) -> int:
     return max((version for version, name in entries if name.endswith(_CHECKPOINT)), default=0)
 
 
-def obsolete(store: Store, folder: PurePath, before: float) -> list[PurePath]:
-    """Entries and checkpoints that only readers need that started before a wall time in seconds.
+def obsolete(store: Store, folder: PurePath, seen: dict[PurePath, float], before: float) -> list[PurePath]:
+    """Entries and checkpoints that only readers need that started before a time. `seen`: when this process first saw
+    each checkpoint, by its monotonic clock: the clock of a store may be wrong.
 
     Later readers start from the checkpoint that was the newest then. Files before it are returned, the oldest first,
     so that deleting them leaves no gaps. The checkpoint's own entry stays: writers look for it.
     """
     entries, log = _entries(store, folder), folder / "_delta_log"
-    checkpoints = [
-        version for version, name in entries if name.endswith(_CHECKPOINT) and store.modified(log / name) < before
-    ]
+    present = {log / name: version for version, name in entries if name.endswith(_CHECKPOINT)}
+    for path in [path for path in list(seen) if path.parent == log and path not in present]:
+        del seen[path]
+    now = time.monotonic()
+    checkpoints = [version for path, version in present.items() if seen.setdefault(path, now) < before]
     first_kept = max(checkpoints, default=0)
     gone = [(version, log / name) for version, name in entries if version < first_kept]
     seals = [log / _seal_of(version) for version, path in gone if path.name.endswith(_CHECKPOINT)]

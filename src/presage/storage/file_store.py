@@ -93,9 +93,6 @@ class FileStore(Store):
     def size(self, path: PurePath) -> int:
         return os.stat(path).st_size
 
-    def modified(self, path: PurePath) -> float:
-        return os.stat(path).st_mtime
-
     def delete(self, path: PurePath) -> None:
         Path(path).unlink(missing_ok=True)
 

@@ -23,12 +23,16 @@ from presage.storage.failpoints import Failpoints
 from presage.storage.failures import corrupt
 from presage.storage.home import HomeLayout
 from presage.storage.sealed_json import seal, unseal
-from presage.storage.store import Store
+from presage.storage.store import Store, StoreError
 
 _RECORD = re.compile(r"(\d{14,})\.(?:json|done)")
 _HEAD = re.compile(r"head(?:-(\d{14,}))?\.json")
 GROUP = "records"  # the key of a group's records
 TRIES = 20  # to read a journal while another process covers records by new heads
+
+
+class UnknownOutcomeError(StoreError):
+    """A record was put, and the store does not say whether it is there."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,10 @@ class Journal:
         try:
             self._store.create(path, data, lambda: self._points.reach(failpoints.RECORD_WRITTEN))
         except OSError as failure:
-            found, taken = self._found(path), isinstance(failure, FileExistsError)
+            try:
+                found, taken = self._found(path), isinstance(failure, FileExistsError)
+            except StoreError as silence:
+                raise UnknownOutcomeError(*silence.args) from failure
             if found is not None and found != data:
                 raise self._overtaken(f"record {n}") from failure
             # In a folder it may be there and not be durable.

@@ -24,7 +24,7 @@ class Lease:
 
     def __init__(self, leases: Leases, position: int, files: FileLease) -> None:
         self.position = position
-        self.since = time.time()
+        self.since = time.monotonic()
         self._files = files
         self._leases = leases
         leases._leases.add(self)
@@ -65,7 +65,7 @@ class Leases:
         return min((pin.position for pin in list(self._leases)), default=None)
 
     def since(self) -> float | None:
-        """When the oldest lease began, in seconds of wall time."""
+        """When the oldest lease began, by the clock that never jumps."""
         return min((pin.since for pin in list(self._leases)), default=None)
 
     def _change(self, paths: tuple[str, ...], by: int) -> None:

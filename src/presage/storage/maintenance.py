@@ -166,7 +166,7 @@ class Maintenance:
     def _clean(self, grace: float) -> int:
         cleaned = 0
         leased = self._committer.leases.since()
-        before = min(time.time() - grace, leased if leased is not None else float("inf"))
+        before = min(time.monotonic() - grace, leased if leased is not None else float("inf"))
         for stream, table in self._committer.tables():
             with self._committer.turn():  # while we have the turn, no stream is dropped
                 alive = stream in self._committer.state.streams

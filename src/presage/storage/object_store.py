@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 import threading
 import uuid
@@ -24,6 +25,8 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import from_url
 
 from presage.errors import error
+from presage.model.redaction import keep_out, masked
+from presage.storage.failures import first_line, is_unanswered
 from presage.storage.store import Store, StoreError
 
 if TYPE_CHECKING:
@@ -34,11 +37,25 @@ CLIENT = {"allow_http", "timeout", "connect_timeout", "proxy_url", "allow_invali
 ENV = "env:"
 PROBE = "probe-"  # prefix of an object that tries whether the store refuses to overwrite
 # Throttling and lost connections are retried for so long; a home must then say that its store does not answer.
-RETRIES = {"max_retries": 8, "retry_timeout": timedelta(seconds=20)}
+RETRIES = {
+    "max_retries": 1_000,  # the time counts
+    "retry_timeout": timedelta(seconds=20),
+    "backoff": {"init_backoff": timedelta(seconds=0.1), "max_backoff": timedelta(seconds=2), "base": 2},
+}
 SECRET = ("secret", "password", "token", "access_key", "account_key", "sas", "credential")  # in names of options
 MEMORY = 64 << 20  # bytes of a file that is written; a larger one waits on the local disk
 RECENT, RECENT_FILE = 64 << 20, 4 << 20  # bytes of the files that `RecentFiles` keeps: of all, and of one at most
 MOST_AT_ONCE = 16  # files that are written at a time
+VARIABLES = ("AWS_", "AZURE_", "GOOGLE_")  # prefixes of variables that count as options
+_SERVER = re.compile(r"https?://[^/\s]+")
+# In messages of obstore, and in the answers of servers that they quote.
+_OF_OPTION = re.compile(r"[Cc]onfiguration key: '([^']+)'")
+_CODE, _MESSAGE = re.compile(r"<Code>([^<]+)</Code>"), re.compile(r"<Message>([^<]*)</Message>")
+_STATUS = re.compile(r"status code: (\d+ [A-Za-z ]+)")
+_REQUEST = re.compile(r"Error performing \w+ (\S+) in (\d+)[\d.]*([a-zµ]+)")
+_KIND = re.compile(r"kind: (\w+),")
+_PARAMETERS = re.compile(r"\?[^\s)]*")
+_LOST = {"Connect": "it cannot be reached", "Timeout": "it does not answer"}
 _stores: dict[tuple[str, int], ObjectStore] = {}  # by bucket and process, for `opened_at`
 
 
@@ -100,7 +117,7 @@ class ObjectStore(Store):
     @property
     def client(self) -> Any:
         if self._pid != os.getpid():
-            values = {name: _value(name, value) for name, value in self.options.items()}
+            values = self._values()
             client = {name: value for name, value in values.items() if name in CLIENT}
             config = {name: value for name, value in values.items() if name not in CLIENT}
             if any(each.startswith("http://") for each in (*config.values(), os.environ.get("AWS_ENDPOINT_URL", ""))):
@@ -109,13 +126,28 @@ class ObjectStore(Store):
                 make = cast(Any, from_url)
                 self._client = make(self.bucket, config=config, client_options=client, retry_config=RETRIES)
             except (BaseError, ValueError) as failure:
-                raise StoreError(str(failure).splitlines()[0]) from failure
+                key = _OF_OPTION.search(str(failure))
+                name, fix = key[1] if key else "storage_options", "see the options of object stores in the guide"
+                raise error("STORE_OPTION", name=name, why=_why(failure), fix=fix) from failure
             self._pid = os.getpid()
         return self._client
 
+    def _values(self) -> dict[str, str]:
+        """The options with values instead of names of variables. Secrets are masked from now on in all output."""
+        values = {name: _value(name, value) for name, value in self.options.items()}
+        known = {name.lower(): value for name, value in os.environ.items() if name.startswith(VARIABLES)}
+        for name, value in [*known.items(), *values.items()]:
+            if _is_secret(name):
+                keep_out(value)
+            # obstore would abort the thread.
+            if "endpoint" in name and not _SERVER.match(value):
+                fix = "give the address of the server with its protocol, like https://storage.example.org:9000"
+                raise error("STORE_OPTION", name=name, why=f"'{masked(value)}' is no address", fix=fix)
+        return values
+
     def delta_options(self) -> dict[str, str]:
         """The options for delta-rs."""
-        values = {name: _value(name, value) for name, value in self.options.items()}
+        values = self._values()
         if any(value.startswith("http://") for value in values.values()):
             values.setdefault("allow_http", "true")
         return values
@@ -153,14 +185,8 @@ class ObjectStore(Store):
                 yield from (folder / each["path"].removeprefix(f"{prefix}/") for each in batch)
 
     def size(self, path: PurePath) -> int:
-        return int(self._head(path)["size"])
-
-    def modified(self, path: PurePath) -> float:
-        return float(self._head(path)["last_modified"].timestamp())
-
-    def _head(self, path: PurePath) -> Mapping[str, Any]:
         with _failures(path):
-            return cast(Mapping[str, Any], obstore.head(self.client, self._key(path)))
+            return int(obstore.head(self.client, self._key(path))["size"])
 
     def delete(self, path: PurePath) -> None:
         self._recent.drop(path)
@@ -304,13 +330,30 @@ def _failures(path: PurePath) -> Iterator[None]:
     except NotSupportedError as failure:
         raise error("STORE_UNSAFE", path=path) from failure
     except BaseError as failure:
-        raise StoreError(str(failure).splitlines()[0]) from failure
+        raise StoreError(_why(failure)) from failure
+    except OSError as failure:  # of obstore's reader
+        if isinstance(failure, StoreError) or not is_unanswered(failure):
+            raise
+        raise StoreError(_why(failure)) from failure
+
+
+def _why(failure: Exception) -> str:
+    """What a store answered, or that it did not, in one line. Without parameters of addresses: they may be secret."""
+    text, _, details = str(failure).partition("Debug source:")
+    code, status = _CODE.search(text), _STATUS.search(text)
+    if code:
+        message = _MESSAGE.search(text)
+        parts = [code[1], *([message[1].strip().splitlines()[0]] if message and message[1].strip() else [])]
+        return masked(": ".join(parts) + (f" ({status[1]})" if status else ""))
+    request, kind = _REQUEST.search(text), _KIND.search(details)
+    if request and not status:
+        why = _LOST.get(kind[1] if kind else "", "the connection was lost")
+        return masked(f"{request[1].partition('?')[0]}: {why}, for {request[2]} {request[3]}")
+    return masked(_PARAMETERS.sub("", first_line(failure)))
 
 
 def _is_secret(name: str) -> bool:
-    return any(
-        part in name for part in ("secret", "password", "token", "access_key", "account_key", "sas", "credential")
-    )
+    return any(part in name for part in SECRET)
 
 
 def _value(name: str, value: str) -> str:

@@ -58,10 +58,6 @@ class Store(ABC):
     def size(self, path: PurePath) -> int: ...
 
     @abstractmethod
-    def modified(self, path: PurePath) -> float:
-        """When a file was written, in seconds of wall time."""
-
-    @abstractmethod
     def delete(self, path: PurePath) -> None:
         """Delete a file; no effect if it is missing."""
 

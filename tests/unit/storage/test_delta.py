@@ -84,7 +84,7 @@ def test_a_table_of_many_commits_has_checkpoints_and_a_short_log(
     assert sorted(int(path.name[:20]) for path in log.glob("*.checkpoint.parquet")) == [8, 16]
     tables.obsolete("S", "events", 0.0)  # asks for one more
     tables.close()
-    for path in tables.obsolete("S", "events", time.time() + 1):
+    for path in tables.obsolete("S", "events", time.monotonic() + 1):
         path.unlink()
     left = {path.name.lstrip(".0") for path in log.iterdir()}
     assert left - {"_last_checkpoint"} == {"20.json", "20.checkpoint.parquet", "20.checkpoint.crc"}
@@ -96,7 +96,7 @@ def test_a_table_of_many_commits_has_checkpoints_and_a_short_log(
 def test_nothing_that_a_reader_may_have_begun_with_is_obsolete(home: Home, tables: DeltaTables) -> None:
     for n in range(2, 40):
         tables.change("S", "events", staged(home, n, str(n)), [], n)
-    assert tables.obsolete("S", "events", time.time() - 100) == []
+    assert tables.obsolete("S", "events", time.monotonic() - 100) == []
 
 
 def test_a_stream_is_dropped_only_when_its_checkpoint_is_written(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from presage.errors import PresageError
 from presage.storage.failpoints import Failpoints
+from presage.storage.file_store import FileStore
 from presage.storage.home_state import HomeState
 from presage.storage.journal import Head, Journal, Record, read_journal
 from recovery.faulty_store import AFTER, BEFORE, FaultyStore
@@ -117,3 +118,43 @@ def test_of_two_writers_each_number_has_one_and_each_knows_its_own(writes: list[
             last[who] += 1
             acknowledged.append(nonce)
     assert sorted(nonces(store)) == sorted(acknowledged)
+
+
+def test_a_takeover_under_a_number_that_a_head_covers_is_refused() -> None:
+    """A process that opens the home is paused before its takeover; the other one goes on, and covers that number."""
+    store = FaultyStore()
+    alive, state = journal(store), HomeState()
+    alive.read()
+    slow = journal(store)
+    slow.read()
+    for each in (record(1, "a"), record(2, "b")):
+        alive.write(each)
+        state.advance(each)
+    alive.compact(2, state.to_json(), [record(1, "a"), record(2, "b")])
+    alive.trim()
+    with pytest.raises(PresageError) as refused:
+        slow.take_over(record(1, "c", takeover="process 7"))
+    assert refused.value.code == "HOME_OVERTAKEN"
+    assert read_journal(store, FOLDER).base == 2
+
+
+def test_a_takeover_is_known_by_its_process_when_it_is_tried_again() -> None:
+    store = FaultyStore()
+    own = journal(store)
+    own.write(record(1, "first", takeover="process 7"))
+    assert own.take_over(record(1, "second", takeover="process 7")).nonce == "first"
+    with pytest.raises(PresageError):
+        journal(store).take_over(record(1, "other", takeover="process 8"))
+
+
+def test_a_record_in_a_folder_that_may_not_be_durable_is_not_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: FileStore, path: PurePath) -> None:
+        raise OSError("the disk lost a page")
+
+    own = Journal(tmp_path, FileStore(), Failpoints())
+    monkeypatch.setattr(FileStore, "flush", fails)
+    with pytest.raises(OSError, match="lost a page"):
+        own.write(record(1, "mine"))
+    assert own.find(1) is not None

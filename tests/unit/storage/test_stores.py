@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
+import re
 import threading
 from pathlib import Path, PurePath, PurePosixPath
 
@@ -74,7 +77,7 @@ def test_names_are_those_of_files_and_folders(place: Place) -> None:
 
 def test_what_is_missing_is_named_and_deleted_without_effect(place: Place) -> None:
     store, home = place
-    for act in (store.read, store.size, store.modified):
+    for act in (store.read, store.size):
         with pytest.raises(FileNotFoundError):
             act(home / "none")
     store.delete(home / "none")
@@ -120,3 +123,50 @@ def test_a_variable_that_is_missing_is_named() -> None:
     with pytest.raises(PresageError, match="NO_SUCH_VARIABLE") as refused:
         store.read(PurePosixPath("/plant/a"))
     assert refused.value.code == "STORE_OPTION"
+
+
+# -- a mounted folder, such as NFS: requests may be repeated, links may be missing -----------------
+
+
+def test_a_link_that_was_made_though_its_reply_was_lost_is_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def repeated(source: Path, target: Path) -> None:
+        link(source, target)
+        raise FileExistsError(errno.EEXIST, "File exists", str(target))
+
+    monkeypatch.setattr(os, "link", repeated)
+    FileStore().create(tmp_path / "one", b"1")
+    assert (tmp_path / "one").read_bytes() == b"1"
+    monkeypatch.undo()
+    with pytest.raises(FileExistsError):
+        FileStore().create(tmp_path / "one", b"2")
+    assert os.listdir(tmp_path) == ["one"]
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.EMLINK])
+def test_without_links_a_file_is_renamed_and_none_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def none(source: Path, target: Path) -> None:
+        raise OSError(code, "no links here")
+
+    monkeypatch.setattr(os, "link", none)
+    FileStore().create(tmp_path / "one", b"1")
+    with pytest.raises(OSError, match="no links"):
+        FileStore().create(tmp_path / "one", b"2")
+    assert (tmp_path / "one").read_bytes() == b"1"
+    assert os.listdir(tmp_path) == ["one"]
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.EDQUOT])
+def test_a_link_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def fails(source: Path, target: Path) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", fails)
+    with pytest.raises(OSError, match=re.escape(os.strerror(code))):
+        FileStore().create(tmp_path / "one", b"1")
+    assert os.listdir(tmp_path) == []
