@@ -138,7 +138,7 @@ def test_a_takeover_under_a_number_that_a_head_covers_is_refused() -> None:
     for each in (record(1, "a"), record(2, "b")):
         alive.write(each)
         state.advance(each)
-    alive.compact(2, state.to_json(), [record(1, "a"), record(2, "b")])
+    alive.compact(Head.of(state.to_json()))
     alive.trim()
     with pytest.raises(PresageError) as refused:
         slow.take_over(record(1, "c", takeover="process 7"))
@@ -166,3 +166,41 @@ def test_a_record_in_a_folder_that_may_not_be_durable_is_not_acknowledged(
     with pytest.raises(OSError, match="lost a page"):
         own.write(record(1, "mine"))
     assert own.find(1) is not None
+
+
+def test_a_group_is_one_file_that_is_read_as_its_records_and_covered_as_one() -> None:
+    store = FaultyStore()
+    own, state = journal(store), HomeState()
+    own.write(record(1, "a"))
+    own.write(record(2, "b"), record(3, "c"), record(4, "d"))
+    own.write(record(5, "e"))
+    assert store.names(FOLDER) == ["00000000000001.json", "00000000000002.json", "00000000000005.json"]
+    assert nonces(store) == ["a", "b", "c", "d", "e"]
+    # Who has read it before all of it was there has no number inside a group, and is refused.
+    with pytest.raises(PresageError) as refused:
+        journal(store).write(record(2, "z"))
+    assert refused.value.code == "HOME_OVERTAKEN"
+    for each in read_journal(store, FOLDER).records[:4]:
+        state.advance(each)
+    own.compact(Head.of(state.to_json()))
+    own.trim()
+    assert store.names(FOLDER) == ["00000000000005.json", "head-00000000000004.json"]
+    again = journal(store)
+    assert [each.n for each in again.read().records] == [5]
+
+
+def test_a_group_whose_reply_was_lost_is_known_by_its_nonces() -> None:
+    store = FaultyStore()
+    store.faults = {1: AFTER}
+    journal(store).write(record(1, "a"), record(2, "b"))
+    assert nonces(store) == ["a", "b"]
+
+
+def test_a_missing_group_is_a_gap() -> None:
+    store = FaultyStore()
+    own = journal(store)
+    for group in ([record(1, "a")], [record(2, "b"), record(3, "c")], [record(4, "d")]):
+        own.write(*group)
+    store.delete(FOLDER / "00000000000002.json")
+    with pytest.raises(PresageError, match="record 2 .*missing"):
+        read_journal(store, FOLDER)
