@@ -158,6 +158,10 @@ class Place:
         self._bucket = bucket
         self._kept: FaultyStore | None = None
 
+    @property
+    def is_local(self) -> bool:
+        return self._bucket is None
+
     def open(self, points: Failpoints | None = None) -> Log:
         tables = self.disk.tables() if self.disk else DeltaTables
         return Log.open(self.home, durable=False, points=points, tables=tables)

@@ -37,7 +37,7 @@ class Living:
 
     def __init__(
         self,
-        home: Path,
+        home: Path | str,
         disk: MemoryDisk | None = None,
         points: Failpoints | None = None,
         now: int | None = None,
@@ -46,7 +46,7 @@ class Living:
     ) -> None:
         tables = DeltaTables if disk is None else disk.tables()
         self.log = Log.open(home, durable=False, points=points, tables=tables)
-        self.workspace = Workspace(roots, home)
+        self.workspace = Workspace(roots, home if isinstance(home, Path) else Path())
         if now is not None:
             self.workspace.now = lambda: now
         self.relations: dict[str, pa.Table] = {}
@@ -175,4 +175,5 @@ class Living:
     def state_files(self) -> tuple[set[str], set[str]]:
         """The files that are there, and those that a statement names."""
         chains = [chain for st in self.deployments.job.statements.values() for chain in st.states.values()]
-        return {f.name for f in self.log.home.states.iterdir()}, {ref.file for chain in chains for ref in chain}
+        there = self.log.home.store.names(self.log.home.states)
+        return set(there), {ref.file for chain in chains for ref in chain}
