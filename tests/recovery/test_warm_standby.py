@@ -404,13 +404,14 @@ def test_a_lease_counts_as_unchanged_only_while_it_was_seen(tmp_path: Path, monk
     assert ended_after(1.0, 1.0, 1.0)
     with monkeypatch.context() as away:
         away.setattr(store, "read", _unanswered)
-        assert not ended_after(1.0)
+        with pytest.raises(OSError, match="not there"):
+            ended_after(1.0)
     assert not ended_after(1.0, 1.0)
     assert ended_after(1.0)
 
 
 def _unanswered(path: Path) -> bytes:
-    raise OSError(path)
+    raise OSError(f"{path} is not there")
 
 
 @pytest.mark.parametrize(("condition", "needs_spark"), [("n > 3", False), ("sin(n) > 0", True)])
