@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from presage.storage import Log
 from presage.storage.columns import SEQ, TIME
 from presage.storage.delta import LiveFile, _from_stats
 from presage.storage.failpoints import Failpoints
+from presage.storage.file_store import FileStore
 from presage.storage.home import Home
+from presage.storage.home_lease import FILE, read_lease
 from presage.storage.journal import FileAdd
+from presage.storage.sealed_json import seal
 
 SECOND = 1_000_000
 
@@ -56,6 +60,15 @@ class CrashAt(Failpoints):
 def crash(log: Log) -> None:
     """What the system does with a dead process: its lock is free, nothing else happens."""
     log.home.unlock()
+
+
+def copy_as_closed(home: Path, copied: Path) -> None:
+    """A copy of an open home, as if its process had released it."""
+    shutil.copytree(home, copied, ignore=shutil.ignore_patterns("*lease.json*"))
+    store = FileStore(durable=False)
+    lease = read_lease(store, home)
+    assert lease is not None
+    store.put(copied / FILE, seal(asdict(replace(lease, released=True))))
 
 
 @dataclass

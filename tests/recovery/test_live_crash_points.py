@@ -14,7 +14,7 @@ import pytest
 
 from presage.storage import committer
 from presage.storage import failpoints as point
-from recovery.crashing import Crash, CrashAt, MemoryDisk
+from recovery.crashing import Crash, CrashAt, MemoryDisk, copy_as_closed
 from recovery.living import Living
 from recovery.ticks import BOUNDED, MATCHING, OTHER_WINDOW, STATEMENTS, STREAMS, quotes, ticks
 
@@ -110,7 +110,7 @@ def undisturbed(folder: Path, disk: MemoryDisk | None, job: dict[str, Any]) -> l
     home = Living(folder / "home", disk, points, **job)
     for number, action in enumerate(LIFE):
         copied, before = folder / f"before-{number}", copy.deepcopy(disk)
-        shutil.copytree(folder / "home", copied, ignore=shutil.ignore_patterns("lease.json"))  # as if it were closed
+        copy_as_closed(folder / "home", copied)
         points.passed.clear()
         action.do(home)
         kept.append(Snapshot(copied, before, Counter(points.passed), found_in(home)))
