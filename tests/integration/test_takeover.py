@@ -92,6 +92,7 @@ class Member:
 
 def take_over(holder: Member, standby: Member, how: str) -> float:
     """End or pause the holder; the seconds until the standby's first new row."""
+    assert holder.process.poll() is None  # nobody took over from a process that was alive
     if how == "leave":
         holder.leave()
         began = holder.wait_for("closed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,11 @@ from presage.storage import Log
 from presage.storage.columns import SEQ, TIME
 from presage.storage.delta import DeltaTables, LiveFile, live_file
 from presage.storage.failpoints import Failpoints
+from presage.storage.file_store import FileStore
 from presage.storage.home import Home
+from presage.storage.home_lease import FILE, read_lease
 from presage.storage.journal import FileAdd
+from presage.storage.sealed_json import seal
 from recovery.faulty_store import Bucket, FaultyStore
 
 SECOND = 1_000_000
@@ -59,6 +62,15 @@ class CrashAt(Failpoints):
 def crash(log: Log) -> None:
     """What the system does with a dead process: its lock is free, nothing else happens."""
     log.home.unlock()
+
+
+def copy_as_closed(home: Path, copied: Path) -> None:
+    """A copy of an open home, as if its process had released it."""
+    shutil.copytree(home, copied, ignore=shutil.ignore_patterns("*lease.json*"))
+    store = FileStore(durable=False)
+    lease = read_lease(store, home)
+    assert lease is not None
+    store.put(copied / FILE, seal(asdict(replace(lease, released=True))))
 
 
 @dataclass
@@ -170,7 +182,7 @@ class Place:
         """A copy of the home as it is now; `to`: a new folder. As if it had been closed."""
         disk = copy.deepcopy(self.disk)
         if self._bucket is None:
-            shutil.copytree(self.home, to, ignore=shutil.ignore_patterns("lease.json"))
+            copy_as_closed(Path(self.home), to)
             return Place(to, None, disk)
         other = Place(self.home, self._bucket, disk)
         other._kept = (self._kept or self._bucket.store).copied()

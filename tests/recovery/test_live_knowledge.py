@@ -12,19 +12,18 @@ from typing import Any
 
 import pytest
 
-from presage.declarations.contexts import read_context
 from presage.errors import PresageError
 from presage.lang.knowledge_syntax import CreateKnowledge, RefreshKnowledge
 from presage.lang.printer import print_statement
-from presage.live.deployments import KIND
+from presage.live.deployments import restore_catalog
 from presage.operators.knowledge.library import Library, Relations
 from presage.storage import Log, committer
 from presage.storage import failpoints as point
-from presage.storage.catalog_codec import latest_knowledge, restore_declaration, save_declaration
+from presage.storage.catalog_codec import save_declaration
 from presage.storage.failpoints import Failpoints
 from presage.storage.file_store import FileStore
 from presage.workspace import Workspace
-from recovery.crashing import Crash, CrashAt, MemoryDisk
+from recovery.crashing import Crash, CrashAt, MemoryDisk, copy_as_closed
 from recovery.living import Living
 
 POINTS = (point.STATES_WRITTEN, *point.POINTS)
@@ -122,16 +121,7 @@ class Knowing(Living):
                 refreshed=lambda: max((base.since for base in self.catalog.knowledge.values()), default=0),
                 **job,
             )
-            entries = list(self.log.catalog_entries())
-            for entry in entries:
-                if entry.kind == KIND:
-                    self.deployments.replay(entry)
-                    continue
-                for statement in self.workspace.parse(entry.text).statements:
-                    self.workspace.catalog = self.workspace.declare(statement, again=True)
-                self.workspace.catalog, _ = restore_declaration(
-                    self.log.home, self.catalog, entry, latest_knowledge(entries), read_context
-                )
+            restore_catalog(self.log, self.workspace, self.deployments, self.relations)
         except BaseException:
             self.log.home.unlock()
             raise
@@ -259,7 +249,7 @@ def whole(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[li
         home.drain()
         for number, action in enumerate(LIFE):
             copied, before = base / f"before-{number}", copy.deepcopy(disk)
-            shutil.copytree(base / "home", copied, ignore=shutil.ignore_patterns("lease.json"))
+            copy_as_closed(base / "home", copied)
             points.passed.clear()
             action.do(home)
             kept.append(Snapshot(copied, before, Counter(points.passed), found_in(home)))

@@ -404,10 +404,31 @@ def test_a_lease_counts_as_unchanged_only_while_it_was_seen(tmp_path: Path, monk
     assert ended_after(1.0, 1.0, 1.0)
     with monkeypatch.context() as away:
         away.setattr(store, "read", _unanswered)
-        assert not ended_after(1.0)
+        with pytest.raises(OSError, match="not there"):
+            ended_after(1.0)
     assert not ended_after(1.0, 1.0)
     assert ended_after(1.0)
 
 
 def _unanswered(path: Path) -> bytes:
-    raise OSError(path)
+    raise OSError(f"{path} is not there")
+
+
+@pytest.mark.parametrize(("condition", "needs_spark"), [("n > 3", False), ("sin(n) > 0", True)])
+def test_a_standby_starts_spark_only_if_a_statement_needs_it(
+    condition: str, needs_spark: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    loaded: list[list[str]] = []
+    monkeypatch.setattr("presage.execution.spark.session_handle.SessionHandle.start", lambda self: started.append(self))
+    monkeypatch.setattr("presage.live.warm_copy._warm", loaded.append)
+    with Engine(home=tmp_path / "home", driven=False) as holder:
+        holder.execute(STREAM)
+        holder.deploy(f"SELECT sym, sum(n) AS s FROM Tick#length(2) WHERE {condition} GROUP BY sym", name="one")
+        with waiting(tmp_path / "home", driven=False) as (_, opened):
+            eventually(lambda: bool(loaded))
+            eventually(lambda: bool(started) == needs_spark)
+            holder.close()
+            opened()
+    assert loaded == [["presage.operators.windows.kernel.warm"]]
+    assert bool(started) == needs_spark

@@ -137,25 +137,27 @@ class Watch:
         self._store, self._home = store, home
         self.seen, self._since = read_lease(store, home), time.monotonic()
         self._looked = self._since
+        self.ended = False  # at the last look
 
-    def look(self) -> float:
-        """For how long the lease has not changed, as far as it was seen: not while the store did not answer, nor while
-        this process was paused itself, perhaps together with the other one."""
+    def has_ended(self) -> bool:
+        """Whether the lease has not changed for so long that another process may take over. A lease that is missing is
+        written again by its holder.
+
+        Only the time counts in which it was seen: not while the store did not answer, nor while this process was paused
+        itself, perhaps together with the other one.
+        """
         was_away = time.monotonic() - self._looked > SECONDS / 2
         try:
             found = read_lease(self._store, self._home)
         except OSError:
             self._since = self._looked = time.monotonic()
-            return 0.0
+            self.ended = False
+            raise
         self._looked = time.monotonic()
         if found != self.seen or was_away:
             self.seen, self._since = found, self._looked
-        return self._looked - self._since
-
-    def has_ended(self) -> bool:
-        """Whether the lease has not changed for so long that another process may take over. A lease that is missing is
-        written again by its holder."""
-        return self.look() >= SECONDS
+        self.ended = self._looked - self._since >= SECONDS
+        return self.ended
 
 
 def read_lease(store: Store, home: PurePath) -> LeaseState | None:
@@ -187,6 +189,8 @@ def await_end(store: Store, home: PurePath, holder: str = "", watch: Watch | Non
     if watch is None or watch.seen != seen or (seen is not None and seen.holder != (holder or seen.holder)):
         watch = Watch(store, home)
     seen = watch.seen
+    if watch.ended:
+        return True
     if (seen is None and not holder) or (seen is not None and seen.released and seen.holder == (holder or seen.holder)):
         return True
     while not watch.has_ended():

@@ -63,7 +63,10 @@ class Standby:
             self.begun()
         watch = self.watch
         while not self._ended.wait(LOOK):
-            has_ended = watch.has_ended()
+            try:
+                has_ended = watch.has_ended()
+            except OSError:
+                continue  # the store does not answer
             found = leader_of(watch.seen)
             if found is None and store.is_local:
                 found = Leader(lock.owner_line(Path(folder)))  # of an earlier version, without a lease
