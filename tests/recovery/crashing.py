@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,6 +107,9 @@ class MemoryTables:
             assert set(removes) <= known
             self.disk.files[stream, table] = [file for file in files if file.path not in removes] + list(adds)
             self.disk.transactions[stream, table] = n
+
+    def prefetch(self, streams: Iterable[str]) -> None:
+        """All is in memory."""
 
     def generation(self, stream: str) -> int:
         return self.disk.made_by.get(stream, -1)
