@@ -163,7 +163,14 @@ def damage_head(home: Path) -> None:
         path.write_bytes(path.read_bytes()[:-9])
 
 
+def folders_for_states(home: Path) -> None:
+    for path in (home / "states").glob("*.states"):
+        path.unlink()
+        path.mkdir()
+
+
 DAMAGES = [
+    folders_for_states,
     damage_head,
     lose_format,
     damage_format,
