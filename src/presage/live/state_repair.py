@@ -56,11 +56,8 @@ def _problem(log: Log, chain: Chain) -> PresageError | None:
     return None
 
 
-def compute_again(log: Log, job: Job, lost: list[LostState]) -> None:
+def compute_again(job: Job, lost: list[LostState]) -> None:
     """Compute the states again, up to the end of the log."""
-    for path in {log.home.states / each.file for each in lost}:
-        if log.home.store.is_folder(path):  # a job could not delete it
-            log.home.store.delete_folder(path)
     with job.between_batches():
         again = {
             each.number: from_the_beginning(job.statements[each.number], job.programs[each.number], each.why)

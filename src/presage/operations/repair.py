@@ -126,7 +126,7 @@ class Repair:
         # First the events of derived streams, which other statements read.
         rows = [*repair_derived(log, job, new_job), *repair_results(log, job, new_job)]
         lost = list(lost_states(log, job))
-        compute_again(log, job, lost)
+        compute_again(job, lost)
         return [*map(_of_rows, rows), *map(_of_state, lost)]
 
     def remaining(self) -> list[Finding]:
