@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,9 @@ class MemoryTables:
             assert set(removes) <= known
             self.disk.files[stream, table] = [file for file in files if file.path not in removes] + list(adds)
             self.disk.transactions[stream, table] = n
+
+    def prefetch(self, streams: Iterable[str]) -> None:
+        """All is in memory."""
 
     def generation(self, stream: str) -> int:
         return self.disk.made_by.get(stream, -1)

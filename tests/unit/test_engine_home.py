@@ -96,17 +96,6 @@ def test_an_address_is_refused_wherever_a_home_is_named(
     assert [path.name for path in tmp_path.iterdir()] == ["q.epl"]
 
 
-def test_commands_that_read_folders_refuse_a_bucket(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for arguments in (["status"], ["metrics"], ["log"]):
-        monkeypatch.setattr(
-            sys, "argv", ["presage", *arguments, "s3://bucket/plant", *(["inspect"] * ("log" in arguments))]
-        )
-        assert main() == 1
-        assert "error[NOT_LOCAL]" in capsys.readouterr().err, arguments
-
-
 def test_an_address_is_no_path_of_events(tmp_path: Path) -> None:
     with Engine(home=tmp_path / "home", live=False, driven=False) as engine:
         engine.execute("CREATE STREAM Tick (x LONG, at TIMESTAMP) EVENT TIME at")

@@ -148,7 +148,10 @@ def remove_unnamed(store: Store, folder: PurePath, named: Container[str], genera
     for name in store.names(folder):
         made = _NAME.match(name)
         if name not in named and (made is None or int(made[1]) <= generation):
-            store.delete(folder / name)
+            if store.is_local and store.is_folder(folder / name):  # damage
+                store.delete_folder(folder / name)
+            else:
+                store.delete(folder / name)
 
 
 def _corrupt(path: PurePath, why: str) -> PresageError:

@@ -40,6 +40,7 @@ class Comparison:
         """The records whose changes are missing in tables or catalog, in order. HOME_CORRUPT if the journal has no such
         record any more."""
         numbers = self._of_catalog(state)
+        self._tables.prefetch(state.streams)
         for name, stream in state.streams.items():
             n = self._tables.generation(name)
             if n != stream.generation:

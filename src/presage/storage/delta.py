@@ -6,7 +6,7 @@ import json
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
@@ -70,6 +70,7 @@ class Tables(Protocol):
         self, stream: str, table: str, adds: Sequence[FileAdd], removes: Sequence[str], n: int, rewrites: bool = False
     ) -> None: ...
     def obsolete(self, stream: str, table: str, before: float) -> list[PurePath]: ...
+    def prefetch(self, streams: Iterable[str]) -> None: ...
     def generation(self, stream: str) -> int: ...
     def last_change(self, stream: str, table: str) -> int: ...
     def files(self, stream: str, table: str) -> tuple[LiveFile, ...]: ...
@@ -175,6 +176,20 @@ class DeltaTables:
     def generation(self, stream: str) -> int:
         """The record that created the stream, according to its folder; -1 if there is none."""
         return generation_of(self._store, self._home.stream_folder(stream))
+
+    def prefetch(self, streams: Iterable[str]) -> None:
+        """Read the logs of all tables at once, where each request takes its time. One that is damaged is read again by
+        who needs it."""
+        if not self._store.is_local:
+            folders = [self._home.table_folder(stream, table) for stream, table in self._home.tables(streams)]
+            found = zip(folders, self._store.each(self._readable, folders), strict=True)
+            self._tables |= {folder: table for folder, table in found if table is not None}
+
+    def _readable(self, folder: PurePath) -> Table | None:
+        try:
+            return read_table(self._store, folder, self._home.application)
+        except PresageError:
+            return None
 
     def last_change(self, stream: str, table: str) -> int:
         """The last record that changed the table, according to its Delta log."""

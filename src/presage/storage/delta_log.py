@@ -93,10 +93,9 @@ def check_log(store: Store, folder: PurePath, made: int | None) -> None:
     if start and not is_sealed(store, log, start):
         raise ValueError(f"checkpoint {start} is damaged")
     last = None if start or made is None else 0
-    for version, name in entries:
-        if version < start or not name.endswith(".json"):
-            continue
-        data = store.read(log / name)
+    after = [(version, name) for version, name in entries if version >= start and name.endswith(".json")]
+    contents = store.each(lambda each: store.read(log / each[1]), after)
+    for (version, _), data in zip(after, contents, strict=True):
         if not version:
             if made is not None and zlib.crc32(data) != made:
                 raise ValueError("the creation of the table is damaged")

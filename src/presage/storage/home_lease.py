@@ -170,12 +170,12 @@ def read_lease(store: Store, home: PurePath) -> LeaseState | None:
 
 def live_lease(store: Store, home: PurePath) -> LeaseState | None:
     """The lease of a process that has the home now: one that changes within a beat or so; None if there is none."""
-    watch = Watch(store, home)
-    seen = watch.seen
-    while watch.seen is not None and not watch.seen.released and watch.look() < 2 * BEAT:
-        if watch.seen != seen:
-            return None if watch.seen is None or watch.seen.released else watch.seen
+    seen, since = read_lease(store, home), time.monotonic()
+    while seen is not None and not seen.released and time.monotonic() - since < 2 * BEAT:
         time.sleep(LOOK)
+        found = read_lease(store, home)
+        if found != seen:
+            return None if found is None or found.released else found
     return None
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from presage import Engine
+from presage.live.shared_execution import LEAST_MEMBERS
 from presage.operations.repair import Repair
 from presage.operations.verification import Verification
 from presage.storage.home_repair import Repaired
-from unit.operations.homes import fill, tick
+from recovery.store_home import STORED
+from unit.operations.homes import TICK, fill, tick
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +165,14 @@ def damage_head(home: Path) -> None:
         path.write_bytes(path.read_bytes()[:-9])
 
 
+def folders_for_states(home: Path) -> None:
+    for path in (home / "states").glob("*.states"):
+        path.unlink()
+        path.mkdir()
+
+
 DAMAGES = [
+    folders_for_states,
     damage_head,
     lose_format,
     damage_format,
@@ -209,3 +218,58 @@ def test_what_the_log_tells_is_repaired_and_all_rows_are_as_before(
 def test_a_sound_home_is_left_as_it_is(closed: Path, tmp_path: Path) -> None:
     home = Path(shutil.copytree(closed, tmp_path / "home"))
     assert repaired(home) == []
+
+
+def test_states_that_statements_share_are_computed_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    names = [f"w{n}" for n in range(2 * LEAST_MEMBERS)]
+    with Engine(home=home, live=False, driven=False) as engine:
+        engine.execute(TICK)
+        for n, name in enumerate(names):
+            engine.deploy(f"SELECT avg(price) AS mean FROM Tick(sym = 's{n % 3}')#time({60 + n} sec)", name)
+        engine.load("Tick", [tick(second) for second in range(0, 90, 3)])
+        engine.deployments["w0"].drain()
+        assert any(engine.deployments.job.statements[number].shared for number in "12345")  # type: ignore[attr-defined]
+        before = {name: engine.deployments[name].table() for name in names}
+    damage_states(home)
+    done = repaired(home)
+    assert len(done) == len(names)
+    assert list(Verification(home).findings()) == []
+    with Engine(home=home, live=False, driven=False) as engine:
+        assert {name: engine.deployments[name].table() for name in names} == before
+
+
+@pytest.mark.parametrize("stored", sorted(path.name for path in STORED.iterdir()))
+def test_homes_of_earlier_versions_are_left_as_they_are(stored: str, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(STORED / stored, tmp_path / "home"))
+    assert Repair(home, write=False).files() == []
+    assert repaired(home) == []
+
+
+def test_what_no_other_file_tells_is_named_and_left(closed: Path, tmp_path: Path) -> None:
+    home = Path(shutil.copytree(closed, tmp_path / "home"))
+    data = min((home / "streams/Tick/events").glob("*.parquet"))
+    data.write_bytes(data.read_bytes()[:-20])
+    assert repaired(home) == []
+    findings = list(Verification(home).findings())
+    assert findings[0].where == f"streams/Tick/events/{data.name}"
+    assert "it holds 4 rows of events of 'Tick', 2024-03-01T09:0" in findings[0].what
+    declaration = min((home / "catalog").glob("*.json"))
+    declaration.write_text("{")
+    (refused,) = [each for each in repaired(home) if each.where.startswith("catalog")]
+    assert refused.why_not == "its record is covered by the journal's head"
+    assert data.exists()
+
+
+def test_a_statement_whose_input_is_gone_is_named(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with Engine(home=home, live=False, driven=False) as engine:
+        engine.execute("CREATE STREAM Pulse (n INT, at TIMESTAMP) EVENT TIME at WITH (retention = '1 sec');")
+        engine.deploy("SELECT sum(n) AS s FROM Pulse#length(3)", "sums")
+        for second in range(0, 40, 10):
+            engine.load("Pulse", [{"n": second, "at": f"2024-03-01T09:00:{second:02d}Z"}])
+            engine.deployments["sums"].drain()
+        assert engine.maintain(grace=0).removed
+    damage_states(home)
+    (lost,) = repaired(home)
+    assert "deploy it again" in lost.why_not
