@@ -194,5 +194,5 @@ def test_a_missing_group_is_a_gap() -> None:
     for group in ([record(1, "a")], [record(2, "b"), record(3, "c")], [record(4, "d")]):
         own.write(*group)
     store.delete(FOLDER / "00000000000002.json")
-    with pytest.raises(PresageError, match="record 2 .*missing"):
+    with pytest.raises(PresageError, match=r"record 2 .*missing"):
         read_journal(store, FOLDER)
