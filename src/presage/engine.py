@@ -103,7 +103,7 @@ class Engine:
     ) -> None:
         options = Options(
             roots=roots,
-            permissions=Permissions(allow_env, allow_hosts, allow_formats),
+            permissions=Permissions(allow_env, allow_hosts, formats=allow_formats),
             storage_options=storage_options,
             standby=Standby() if standby is True else standby or None,
             address=address,

@@ -34,8 +34,8 @@ class Permissions:
         self,
         env: Iterable[str] = (),
         hosts: Iterable[str] | None = None,
-        formats: Iterable[str] = (),
         environment: Mapping[str, str] | None = None,
+        formats: Iterable[str] = (),
     ) -> None:
         for what, given in (("allow_env", env), ("allow_hosts", hosts), ("allow_formats", formats)):
             if isinstance(given, str):  # a text would be iterated letter by letter

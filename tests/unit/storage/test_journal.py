@@ -81,7 +81,7 @@ def test_the_record_of_a_takeover_outlives_the_head_and_refuses_who_was_paused()
     fourth = record(4, "d")
     again.write(fourth)
     state.advance(fourth)
-    again.compact(4, state.to_json(), [fourth])
+    again.compact(Head.of(state.to_json()))
     again.trim()
     heads = ["head-00000000000003.json", "head-00000000000004.json"]
     assert sorted(store.names(FOLDER)) == ["00000000000002.json", "00000000000004.json", *heads]
@@ -184,9 +184,14 @@ def test_a_group_is_one_file_that_is_read_as_its_records_and_covered_as_one() ->
         state.advance(each)
     own.compact(Head.of(state.to_json()))
     own.trim()
-    assert store.names(FOLDER) == ["00000000000005.json", "head-00000000000004.json"]
     again = journal(store)
     assert [each.n for each in again.read().records] == [5]
+    # The files that the head covers stay until the next one.
+    state.advance(again.read().records[0])
+    again.compact(Head.of(state.to_json()))
+    again.trim()
+    kept = ["00000000000005.json", "head-00000000000004.json", "head-00000000000005.json"]
+    assert store.names(FOLDER) == kept
 
 
 def test_a_group_whose_reply_was_lost_is_known_by_its_nonces() -> None:
