@@ -21,6 +21,7 @@ from presage.model import types as t
 from presage.model.arrow import to_arrow
 from presage.model.types import DataType, DecimalOf
 from presage.plan import expr as e
+from reference.exact_calls import calls_with_exact_types, table_of_exact_values
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -198,3 +199,11 @@ def test_constants_reach_catalyst_whole(spark: SparkSession, value: Any) -> None
     assert expr is not None
     (array,) = catalyst(spark)([expr], pa.table({"row": [0]}))
     assert array.to_pylist() == [value]
+
+
+def test_every_function_over_exact_types_gives_what_catalyst_gives(spark: SparkSession) -> None:
+    table = table_of_exact_values()
+    calls = [(title, call) for title, call in calls_with_exact_types() if not isinstance(call, PresageError)]
+    assert differences(spark, [(title, call) for title, call in calls if supports(call)], table) == []
+    others = [call for _, call in calls if not supports(call)]
+    assert len(catalyst(spark)(others, table)) == len(others)

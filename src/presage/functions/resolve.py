@@ -11,7 +11,7 @@ from presage.functions.epl_functions import refused_function
 from presage.functions.scalars import BY_NAME
 from presage.functions.scalars.entry import Entry
 from presage.functions.scalars.refused import REFUSED
-from presage.functions.signatures import Fit, Misfit, Signature, fit, parse_signature
+from presage.functions.signatures import Fit, Misfit, Signature, Variable, describe, fit, parse_signature
 from presage.model import types as t
 from presage.model.decimals import DECIMAL_RESULTS, result_of
 from presage.model.text import Span
@@ -107,9 +107,13 @@ def _fit_forms(entry: Entry, name: str, arg_types: tuple[DataType, ...], span: S
     what = f"argument {misfit.index + 1} of {name}"
     found = arg_types[misfit.index]
     fix = f"write CAST(… AS {misfit.expected})" if misfit.expected in t.SCALARS else ""
-    if isinstance(found, DecimalOf) and not fix:
-        fix = "write CAST(… AS DOUBLE)"
+    if isinstance(found, DecimalOf) and misfit.expected in _NUMBERS:
+        fix = f"write CAST(… AS {_NUMBERS[misfit.expected]})"
     raise error("TYPE_MISMATCH", span, what=what, expected=misfit.expected, found=found, fix=fix)
+
+
+# The type to cast a DECIMAL to where a variable of numbers does not take it.
+_NUMBERS = {describe(Variable("N"), {}): t.DOUBLE, describe(Variable("I"), {}): t.LONG}
 
 
 def _parameters(form: Signature) -> str:

@@ -189,9 +189,11 @@ def _day(array: pa.Array) -> Decided:
 def _parse_days(array: pa.Array) -> Decided:
     plain = pc.match_substring_regex(array, _ISO_DAY)
     try:
-        return pc.if_else(plain, array, None).cast(pa.date32()), _still(array, plain)
+        days = pc.if_else(plain, array, None).cast(pa.date32())
     except pa.ArrowInvalid:  # a day that does not exist
         return _undecided(array, DATE)
+    column, outside = _day(days)
+    return column, outside | _still(array, plain)
 
 
 def _decimal(array: pa.Array, wanted: DecimalOf) -> Decided:
