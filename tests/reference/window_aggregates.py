@@ -113,12 +113,12 @@ def of_decimals(aggregate: Aggregate, values: list[Decimal]) -> Decimal | None:
     assert aggregate.column is not None
     precision, scale = DIGITS[aggregate.column]
     whole = reduce(EXACT.add, values)
-    if abs(whole) >= EXACT.power(10, min(38, precision + 10) - scale):
+    if whole.copy_abs() >= EXACT.power(10, min(38, precision + 10) - scale):
         return None
     if aggregate.function == "sum":
         return whole.quantize(Decimal(1).scaleb(-scale), context=EXACT)
     mean = EXACT.divide(whole, Decimal(len(values))).quantize(Decimal(1).scaleb(-scale - 4), context=EXACT)
-    return mean if abs(mean) < EXACT.power(10, min(38, precision + 4) - scale - 4) else None
+    return mean if mean.copy_abs() < EXACT.power(10, min(38, precision + 4) - scale - 4) else None
 
 
 def percentile(values: list[float], share: float) -> float:

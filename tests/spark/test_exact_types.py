@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 STREAM = "k STRING, price DECIMAL(10,2), big DECIMAL(38,4), day DATE, raw BYTES, at TIMESTAMP"
 QUERIES = (
-    "SELECT *, price * 1.1 AS p, day + 1 month AS m, CAST(raw AS STRING) AS r FROM T WHERE price > 1 AND day > '2024-02-01'",
+    """SELECT *, price * 1.1 AS p, day + 1 month AS m, CAST(raw AS STRING) AS r FROM T
+       WHERE price > 1 AND day > '2024-02-01'""",
     """SELECT k, sum(price) AS s, avg(price) AS a, max(big) AS m, first(raw) AS f, count(DISTINCT price) AS c,
        sum(DISTINCT price) AS d, avg(big) AS ab, min(day) AS lo, median(price) AS me FROM T#length(3) GROUP BY k""",
     "SELECT price, day, raw, count(*) AS n, sum(big) AS s FROM T#keepall GROUP BY price, day, raw",
@@ -80,10 +81,10 @@ def test_a_frame_with_exact_columns_is_loaded_and_matched(spark: SparkSession) -
         engine.execute(f"CREATE STREAM T ({STREAM}) EVENT TIME at;")
         assert engine.load("T", frame).accepted == 12
         assert engine.query("SELECT * FROM T").to_arrow().to_pylist() == given
-        assert engine.query("SELECT * FROM T").df().orderBy("at").toArrow().to_pylist() == given
+        assert engine.query("SELECT * FROM T").df.orderBy("at").toArrow().to_pylist() == given
         engine.execute("CREATE STREAM N (price DECIMAL(8,2), at TIMESTAMP) EVENT TIME at;")
         with pytest.raises(PresageError, match=r"needs DECIMAL\(8,2\), the column is decimal\(10,2\)"):
             engine.load("N", frame.select("price", "at"))
-    clause = "ORDER BY at MEASURES sum(B.price) AS s, B.price - A.price AS d PATTERN (A B+) DEFINE B AS B.price > PREV(B.price)"
+    clause = "ORDER BY at MEASURES sum(B.price) AS s PATTERN (A B+) DEFINE B AS B.price > PREV(B.price)"
     found = presage.match_recognize(frame, clause).toArrow().to_pylist()
     assert [row["s"] for row in found][:1] == [Decimal("11.00")]
