@@ -47,7 +47,7 @@ def coerce_literal(expr: e.Expr, target: DataType) -> e.Expr:
     if target == t.DATE:
         days = parse_date(expr.value.strip())
         if days is None:
-            expected, fix = "a day, like '2024-01-31'", "compare with a time as TIMESTAMP '…'"
+            expected, fix = "a day, like '2024-01-31'", "leave the time out, or write TIMESTAMP '…' to compare with it"
             raise error("BAD_VALUE", expr.span, what="the DATE", found=f"'{expr.value}'", expected=expected, fix=fix)
         return e.Constant(t.DATE, days, span=expr.span)
     return expr
