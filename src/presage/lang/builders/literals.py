@@ -9,7 +9,6 @@ from decimal import Decimal
 
 from presage.errors import PresageError, error
 from presage.lang import syntax as s
-from presage.lang.identifiers import read_name
 from presage.lang.lexer import Token
 from presage.model.text import Span
 from presage.model.time import EPOCH_DAY, parse_date, parse_timestamp
@@ -19,13 +18,9 @@ _DECIMAL = re.compile(r"[+-]?([0-9]{1,99}(\.[0-9]{0,99})?|\.[0-9]{1,99})")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def typed_literal(span: Span, word: Token, text: str) -> s.Literal:
-    """A literal of the type that `word` names, of the value of a string."""
-    read = _READERS.get(read_name(word.text).upper())
-    if read is None:
-        fix = "DATE, TIMESTAMP, DECIMAL and X stand before a text; else an operator or a comma is missing"
-        raise error("SYNTAX", Span(word.end, span.end), found="a text", expected="an operator", fix=fix)
-    return s.Literal(read(text.strip(), span), span=span)
+def typed_literal(span: Span, token: Token) -> s.Literal:
+    word, _, text = token.text.removesuffix("'").partition("'")
+    return s.Literal(_READERS[word.strip().upper()](text.strip(), span), span=span)
 
 
 def _bad(span: Span, what: str, text: str, expected: str) -> PresageError:

@@ -65,8 +65,8 @@ def subgoal_name(span: Span, token: Token) -> q.SubgoalTerm:
     return q.Anything(span=span) if token.text == ANYTHING else q.Variable(read_name(token.text), span=span)
 
 
-def subgoal_typed(span: Span, word: Token, token: Token) -> q.ConstantTerm:
-    value = typed_literal(span, word, read_string(token)).value
+def subgoal_typed(span: Span, token: Token) -> q.ConstantTerm:
+    value = typed_literal(span, token).value
     assert value is not None
     return q.ConstantTerm(value, span=span)
 

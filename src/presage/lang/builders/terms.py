@@ -192,7 +192,7 @@ BUILDERS: dict[str, Builder] = {
     "number": lambda span, token: s.Literal(read_number(token), span=span),
     "string": lambda span, token: s.Literal(read_string(token), span=span),
     "duration": lambda span, token: read_span(token),
-    "typed_literal": lambda span, word, token: typed_literal(span, word, read_string(token)),
+    "typed_literal": typed_literal,
     "true": lambda span, *_: s.Literal(True, span=span),
     "false": lambda span, *_: s.Literal(False, span=span),
     "null": lambda span: s.Literal(None, span=span),
