@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC
 
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from presage.lang import syntax as s
 from presage.lang.identifiers import RESERVED
 from presage.lang.prediction_syntax import Predicted
 from presage.model.time import MICROS
-from presage.model.types import SCALARS, ArrayOf, DataType, MapOf, StructOf
+from presage.model.types import SCALARS, ArrayOf, DataType, DecimalOf, MapOf, StructOf
 
 MONTH = MICROS["month"]
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -40,6 +41,7 @@ strings = st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.s
 durations = st.integers(0, 2**53) | st.sampled_from([0, 1, 999, 1_500_000, 90 * 60 * 1_000_000])
 floats = st.floats(min_value=0, allow_nan=False, allow_infinity=False) | st.sampled_from([1e300, 5e-324, 1.0, 1e16])
 integers = st.integers(0, 10**30) | st.sampled_from([0, 2**31, 2**63, 10**300])
+exact = st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-(10**9), max_value=10**9)
 times = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
 
 spans = st.builds(s.DurationLiteral, durations.filter(bool)) | st.builds(
@@ -47,6 +49,7 @@ spans = st.builds(s.DurationLiteral, durations.filter(bool)) | st.builds(
 )
 literals = st.one_of(
     st.builds(s.Literal, st.one_of(strings, integers, floats.map(abs), st.booleans(), st.none())),
+    st.builds(s.Literal, st.one_of(st.dates(), st.datetimes(timezones=st.just(UTC)), st.binary(max_size=3), exact)),
     spans | st.just(s.DurationLiteral(0)),
     st.builds(s.Name, names),
 )
@@ -57,7 +60,7 @@ def tuples(elements: st.SearchStrategy, low: int = 1, high: int = 3) -> st.Searc
 
 
 types: st.SearchStrategy[DataType] = st.recursive(
-    st.sampled_from(list(SCALARS.values())),
+    st.sampled_from(list(SCALARS.values())) | st.sampled_from([DecimalOf(1, 0), DecimalOf(10, 2), DecimalOf(38, 38)]),
     lambda inner: st.one_of(
         st.builds(ArrayOf, inner),
         st.builds(MapOf, inner, inner),

@@ -19,6 +19,8 @@ from presage.model.arrow import to_arrow
 from presage.model.catalog import Attribute
 from presage.model.types import (
     BOOLEAN,
+    BYTES,
+    DATE,
     DOUBLE,
     INT,
     LONG,
@@ -26,6 +28,7 @@ from presage.model.types import (
     TIMESTAMP,
     ArrayOf,
     DataType,
+    DecimalOf,
     StructOf,
 )
 from presage.storage import text_csv, text_json
@@ -36,13 +39,17 @@ from presage.storage.text_csv import read_csv, read_csv_carefully, read_header, 
 from presage.storage.text_json import read_json, read_json_carefully
 from presage.storage.value_coercion import Mismatch, coerce_value, parse_text
 
-SCALARS = (STRING, INT, LONG, DOUBLE, BOOLEAN, TIMESTAMP)
+DECIMALS = (DecimalOf(10, 2), DecimalOf(38, 10), DecimalOf(5, 5), DecimalOf(20, 0))
+SCALARS = (STRING, INT, LONG, DOUBLE, BOOLEAN, TIMESTAMP, DATE, BYTES, *DECIMALS)
 ATTRIBUTES = (
     Attribute("s", STRING),
     Attribute("i", INT),
     Attribute("d", DOUBLE),
     Attribute("b", BOOLEAN),
     Attribute("t", TIMESTAMP),
+    Attribute("n", DecimalOf(10, 2)),
+    Attribute("y", DATE),
+    Attribute("r", BYTES),
 )
 NESTED = (
     Attribute("t", TIMESTAMP),
@@ -88,6 +95,11 @@ numbers = (
             "2147483648",
             "1" * 19,
             "0x1",
+            "12.30",
+            "-0.005",
+            ".12345",
+            "1." + "0" * 30,
+            "12345678.90",
         ]
     )
     | st.integers(-(2**64), 2**64).map(str)
@@ -126,6 +138,8 @@ values = (
     | st.integers(-(2**65), 2**65)
     | st.floats()
     | st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63, 2.0**63, -0.0, Decimal("1.5"), Decimal(2)])
+    | st.decimals(allow_nan=False, allow_infinity=False, places=2)
+    | st.binary(max_size=3)
     | times
     | st.datetimes()
     | st.dates()
@@ -142,19 +156,52 @@ def test_lists_are_judged_as_their_values_are(given_values: list[Any], wanted: D
     assert repr(checked.table["a"].to_pylist()) == repr(pa.array(expected, to_arrow(wanted)).to_pylist())
 
 
-arrays = st.sampled_from([pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(), pa.bool_(), pa.string()])
+moments = [pa.timestamp(unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "America/New_York")]
+days = [pa.date32(), pa.date64()]
+exact = [pa.decimal128(10, 2), pa.decimal128(38, 12), pa.decimal64(10, 2), pa.decimal256(50, 3)]
+raw = [pa.binary(), pa.large_binary(), pa.binary(2)]
+arrays = st.sampled_from(
+    [
+        pa.int8(),
+        pa.int64(),
+        pa.uint64(),
+        pa.float32(),
+        pa.float64(),
+        pa.bool_(),
+        pa.string(),
+        *moments,
+        *days,
+        *exact,
+        *raw,
+    ]
+)
+
+
+def items_of(kind: pa.DataType) -> st.SearchStrategy[Any]:
+    if pa.types.is_integer(kind):
+        width, signed = kind.bit_width, pa.types.is_signed_integer(kind)
+        return st.integers(-(2 ** (width - 1)) if signed else 0, 2 ** (width - signed) - 1)
+    if pa.types.is_floating(kind):
+        near = st.integers(-(2**30), 2**30).map(lambda n: n / 100)
+        return st.floats(width=kind.bit_width) | near.filter(lambda x: kind.bit_width == 64) | st.just(2.0**63)
+    if pa.types.is_boolean(kind):
+        return st.booleans()
+    if pa.types.is_timestamp(kind):
+        return st.integers(-(2**35), 2**35) | st.integers(-100, 100).map(lambda n: n * 86_400 * 1000)
+    if pa.types.is_date(kind):
+        return st.dates()
+    if pa.types.is_decimal(kind):
+        most = 10 ** min(kind.precision, 38) - 1
+        wholes = st.integers(-most, most) | st.integers(-(10**6), 10**6) | st.integers(-99, 99).map(lambda n: n * 100)
+        return wholes.map(lambda n: Decimal((n < 0, tuple(map(int, str(abs(n)))), -kind.scale)))
+    if pa.types.is_fixed_size_binary(kind):
+        return st.binary(min_size=2, max_size=2)
+    return st.binary(max_size=3) if kind in raw else times | words
 
 
 @given(st.data(), arrays, st.sampled_from(SCALARS))
 def test_arrow_columns_are_judged_as_their_values_are(data: st.DataObject, kind: pa.DataType, wanted: DataType) -> None:
-    if pa.types.is_integer(kind):
-        width, signed = kind.bit_width, pa.types.is_signed_integer(kind)
-        item: st.SearchStrategy[Any] = st.integers(-(2 ** (width - 1)) if signed else 0, 2 ** (width - signed) - 1)
-    elif pa.types.is_floating(kind):
-        item = st.floats(width=kind.bit_width) | st.integers(-(2**20), 2**20).map(float) | st.just(2.0**63)
-    else:
-        item = st.booleans() if pa.types.is_boolean(kind) else times | words
-    given_values = data.draw(st.lists(st.none() | item, max_size=5))
+    given_values = data.draw(st.lists(st.none() | items_of(kind), max_size=5))
     table = pa.table({"a": pa.array(given_values, kind)})
     one_by_one = check((Attribute("a", wanted),), None, table.to_pylist())
     same(check((Attribute("a", wanted),), None, table), one_by_one)

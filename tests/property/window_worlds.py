@@ -6,6 +6,8 @@ Small worlds full of ties in time, nulls, NaN, infinities and both zeros; some o
 from __future__ import annotations
 
 import math
+from datetime import date, timedelta
+from decimal import Context, Decimal
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from presage.operators.windows.kernel.spec import PASS, SEQ, TIME
 from reference.aggregate_worlds import AGGREGATES, GROUPINGS, ORDER
 
+WIDE = Context(prec=40)
 PAIRED = st.none() | st.sampled_from([0.0, 0.1, 1.0, 1.0, -2.5, 3.0, 1e6, 7.0, math.inf, math.nan])
 VALUES = {
     PASS: st.sampled_from([True, True, True, False, None]),
@@ -27,6 +30,11 @@ VALUES = {
     | st.fixed_dictionaries({"room": st.sampled_from(["r1", "r2", None]), "floor": st.none() | st.just(1)}),
     "tags": st.sampled_from([None, [], ["u"], ["u", None]]),
     "z": st.none(),
+    "d": st.none() | st.integers(-300, 300).map(lambda n: Decimal(n).scaleb(-2)) | st.just(Decimal("99999999.99")),
+    "w": st.none()
+    | st.sampled_from([Decimal(n).scaleb(-4, WIDE) for n in (0, 1, -25_000, 10**37, 1 - 10**38, 10**38 - 1)]),
+    "day": st.none() | st.integers(-1, 2).map(lambda n: date(1970, 1, 5) + timedelta(n)),
+    "raw": st.sampled_from([b"", b"\x00", b"\xff", b"a", None]),
     "xs": st.fixed_dictionaries({"x1": PAIRED, "x2": PAIRED}),
 }
 SOME_AGGREGATES = st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=7, unique=True).map(tuple)

@@ -30,6 +30,10 @@ SCHEMA = pa.schema(
         ("st", pa.struct([("room", pa.string()), ("floor", pa.int32())])),
         ("tags", pa.list_(pa.string())),
         ("z", pa.null()),
+        ("d", pa.decimal128(10, 2)),
+        ("w", pa.decimal128(38, 4)),
+        ("day", pa.date32()),
+        ("raw", pa.binary()),
         ("xs", pa.struct([("x1", pa.float64()), ("x2", pa.float64())])),
     ]
 )
@@ -40,10 +44,11 @@ def all_aggregates() -> tuple[Aggregate, ...]:
     """Every function over every type that it takes."""
     found = [("count", None, False)]
     found += [(f, c, False) for f in ("count", "sum", "avg", "min", "max", "stddev", "median") for c in ("n", "x", "z")]
-    found += [(f, c, False) for f in ("min", "max") for c in ("s", "b", "at")]
-    found += [(f, c, False) for f in ("first", "last", "window") for c in ("x", "s", "st", "z")]
-    found += [(f, c, True) for f in ("count", "sum", "avg") for c in ("n", "x")]
-    found += [("count", c, True) for c in ("s", "st", "tags", "z")]
+    found += [(f, c, False) for f in ("min", "max") for c in ("s", "b", "at", "d", "w", "day", "raw")]
+    found += [(f, c, False) for f in ("first", "last", "window") for c in ("x", "s", "st", "z", "d", "raw")]
+    found += [(f, c, True) for f in ("count", "sum", "avg") for c in ("n", "x", "d", "w")]
+    found += [(f, c, False) for f in ("sum", "avg") for c in ("d", "w")]
+    found += [("count", c, True) for c in ("s", "st", "tags", "z", "day", "raw")]
     found += [("corr", "xs", False), ("count_if", "b", False), ("count_if", "z", False)]
     plain = [Aggregate(f, c, f"{f}_{c}_{int(d)}", d) for f, c, d in found]
     shares = [(c, p) for c in ("n", "x", "z") for p in (0, 0.1, 0.5, 1.0)]

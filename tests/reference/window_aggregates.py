@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import statistics
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from presage.operators.windows.kernel.spec import CHANGE, ORDINAL, PASS, SEQ, TIME, TIMER, Aggregate, Window
@@ -81,6 +83,8 @@ def apply(aggregate: Aggregate, events: list[Event]) -> Any:
         return len(values)
     if not values:
         return None
+    if isinstance(values[0], Decimal) and aggregate.function in ("sum", "avg"):
+        return of_decimals(aggregate, values)
     if aggregate.function == "sum":
         return total(values)
     if aggregate.function == "avg":
@@ -98,6 +102,23 @@ def apply(aggregate: Aggregate, events: list[Event]) -> Any:
             return None
         return statistics.stdev(map(float, values)) if all(map(math.isfinite, values)) else math.nan
     raise ValueError(aggregate.function)
+
+
+DIGITS = {"d": (10, 2), "w": (38, 4)}  # of the columns of decimals
+EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
+
+
+def of_decimals(aggregate: Aggregate, values: list[Decimal]) -> Decimal | None:
+    """A sum has ten digits more, a mean four more, behind the point, too; what has more than 38 is null."""
+    assert aggregate.column is not None
+    precision, scale = DIGITS[aggregate.column]
+    whole = reduce(EXACT.add, values)
+    if whole.copy_abs() >= EXACT.power(10, min(38, precision + 10) - scale):
+        return None
+    if aggregate.function == "sum":
+        return whole.quantize(Decimal(1).scaleb(-scale), context=EXACT)
+    mean = EXACT.divide(whole, Decimal(len(values))).quantize(Decimal(1).scaleb(-scale - 4), context=EXACT)
+    return mean if mean.copy_abs() < EXACT.power(10, min(38, precision + 4) - scale - 4) else None
 
 
 def percentile(values: list[float], share: float) -> float:

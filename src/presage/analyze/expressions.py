@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
 
 from presage.analyze.scope import Scope, ScopeItem, one_event_fix
 from presage.analyze.type_rules import arithmetic, cast_to, coerce_literal, comparable, described
@@ -21,8 +23,11 @@ from presage.functions.resolve import check_known, constants_of, is_function, re
 from presage.lang import syntax as s
 from presage.lang.knowledge_syntax import EventVariable, InTable
 from presage.model import types as t
+from presage.model.decimals import type_of
+from presage.model.time import EPOCH_DAY, to_micros
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 from presage.plan import expr as e
+from presage.plan.constants import opposite
 
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -94,6 +99,14 @@ class ExpressionBinder:
             return e.Constant(t.INT if value <= INT_MAX else t.LONG, value, span=node.span)
         if isinstance(value, float):
             return e.Constant(t.DOUBLE, value, span=node.span)
+        if isinstance(value, Decimal):
+            return e.Constant(type_of(value), value, span=node.span)
+        if isinstance(value, datetime):
+            return e.Constant(t.TIMESTAMP, to_micros(value), span=node.span)
+        if isinstance(value, date):
+            return e.Constant(t.DATE, value.toordinal() - EPOCH_DAY, span=node.span)
+        if isinstance(value, bytes):
+            return e.Constant(t.BYTES, value, span=node.span)
         return e.Constant(t.STRING, value, span=node.span)
 
     def _duration(self, node: s.DurationLiteral) -> e.Expr:
@@ -201,9 +214,13 @@ class ExpressionBinder:
         if any(isinstance(arg, s.Star) for arg in node.args):
             check_known(node.name, node.span, relations)
         args = tuple(self.bind(a) for a in node.args)
+        decimal = next((a.type for a in args if isinstance(a.type, t.DecimalOf)), None)
+        if decimal is not None:
+            args = tuple(coerce_literal(a, decimal) if a.type == t.DOUBLE else a for a in args)
         resolved = resolve_function(node.name, tuple(a.type for a in args), node.span, constants_of(args), relations)
         cast = tuple(cast_to(coerce_literal(a, want), want) for a, want in zip(args, resolved.coerced, strict=True))
-        return e.FunctionCall(resolved.result, resolved.name, cast, span=node.span)
+        made = e.FunctionCall(resolved.result, resolved.name, cast, span=node.span)
+        return e.CastTo(t.DATE, made, span=node.span) if resolved.of_days else made
 
     def _aggregate(self, node: s.Call) -> e.Expr:
         if self.no_aggregates_in:
@@ -279,7 +296,7 @@ class ExpressionBinder:
 
     def _unary(self, node: s.Unary) -> e.Expr:
         operand = self.bind_term(node.operand)
-        if not t.is_numeric(operand.type) or isinstance(operand, e.Duration):
+        if not t.is_number(operand.type) or isinstance(operand, e.Duration):
             found = described(operand)
             fix = "write the duration without a sign" if isinstance(operand, e.Duration) else ""
             what = f"unary '{node.op}'"
@@ -289,7 +306,7 @@ class ExpressionBinder:
         if node.op == "+":
             return operand
         if isinstance(operand, e.Constant) and operand.value is not None:
-            return e.Constant(operand.type, -operand.value, span=node.span)  # type: ignore[operator]
+            return e.Constant(operand.type, opposite(operand.value), span=node.span)  # type: ignore[arg-type]
         return e.Negate(operand.type, operand, span=node.span)
 
     def _binary(self, node: s.Binary) -> e.Expr:
@@ -392,11 +409,12 @@ class ExpressionBinder:
 
 
 def _castable(source: DataType, target: DataType) -> bool:
-    """Scalars convert to and from STRING, numbers among themselves and with BOOLEAN; TIMESTAMP only with STRING."""
+    """Scalars convert to and from STRING, numbers among themselves and with BOOLEAN; TIMESTAMP and DATE with each other
+    and with STRING, BYTES only with STRING."""
     if source in (target, t.NULL) or t.common_type(source, target) == target:
         return True
     if not isinstance(source, t.Scalar) or not isinstance(target, t.Scalar):
         return False
-    if t.TIMESTAMP in (source, target):
-        return t.STRING in (source, target)
-    return True
+    if t.STRING in (source, target) or {source, target} == {t.TIMESTAMP, t.DATE}:
+        return True
+    return not {source, target} & {t.TIMESTAMP, t.DATE, t.BYTES}

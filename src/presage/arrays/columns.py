@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.arrays.decimals import limbs_of
 from presage.arrays.equality import equality_codes
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.errors import error
@@ -132,6 +133,15 @@ class Values:
     @property
     def is_integral(self) -> bool:
         return bool(pa.types.is_integer(self.array.type))
+
+    @property
+    def is_decimal(self) -> bool:
+        return bool(pa.types.is_decimal(self.array.type))
+
+    @cached_property
+    def limbs(self) -> tuple[Ints, ...]:
+        """Of decimals: see `limbs_of`."""
+        return limbs_of(self.array)
 
     @cached_property
     def valid(self) -> Bools | None:

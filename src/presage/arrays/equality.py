@@ -82,6 +82,8 @@ def _column_codes(column: pa.ChunkedArray) -> tuple[Ints, int]:
         return _hash_codes(pc.if_else(pc.is_nan(column), float("nan"), column))
     if pa.types.is_signed_integer(kind) or pa.types.is_timestamp(kind):
         return _number_codes(column.cast(pa.int64()))
+    if pa.types.is_date32(kind):
+        return _number_codes(column.cast(pa.int32()).cast(pa.int64()))
     if pa.types.is_nested(kind):
         return _nested_codes(pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind))
     return _hash_codes(column)

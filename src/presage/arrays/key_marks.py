@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from presage.arrays.columns import plain
+from presage.arrays.decimals import words
 from presage.arrays.jit import Ints, compiled
 
 Marks = npt.NDArray[np.uint32]
@@ -78,12 +79,17 @@ def _values(array: pa.Array) -> _Hashes:
         longs = array.cast(pa.int64())
         numbers: Ints = (longs.fill_null(0) if longs.null_count else longs).to_numpy()
         return numbers.view(np.uint64)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _text_hashes(array.cast(pa.large_string()))
+    if pa.types.is_date32(kind):
+        return _values(array.cast(pa.int32()))
+    if pa.types.is_decimal(kind):
+        low, high = words(array)
+        return _mixed(low ^ high.view(np.uint64))
+    if any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)):
+        return _byte_hashes(array.cast(pa.large_binary()))
     return np.zeros(len(array), np.uint64)
 
 
-def _text_hashes(array: pa.Array) -> _Hashes:
+def _byte_hashes(array: pa.Array) -> _Hashes:
     _, offsets, data = array.buffers()
     if not len(array) or data is None:
         return np.zeros(len(array), np.uint64)

@@ -66,7 +66,8 @@ def _write_grid(
 ) -> None:
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
     for name, column, width in zip(names, table.columns, widths, strict=True):
-        right = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        right = any(is_kind(column.type) for is_kind in kinds)
         justify: JustifyMethod = "right" if right else "left"
         grid.add_column(Text(name), justify=justify, width=width, no_wrap=True, overflow="ellipsis")
     for row in zip(*columns, strict=True):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from presage.columnar import logic
+from presage.columnar import decimals, logic
 from presage.columnar.access import element_at_place, field_of, make_struct, value_at_key
 from presage.columnar.arithmetic import compute, concatenated, months_later, negate, seconds_between
 from presage.columnar.cancellation import check_cancelled
@@ -22,7 +22,7 @@ from presage.columnar.vectors import Bools, Flat, Vector, constant, from_arrow, 
 from presage.functions.columnar import compile_function
 from presage.functions.columnar.call import Kernel
 from presage.model import types as t
-from presage.model.types import ArrayOf
+from presage.model.types import ArrayOf, DecimalOf
 from presage.plan import expr as e
 
 
@@ -179,6 +179,8 @@ def _arithmetic(expr: e.Arithmetic) -> Kernel:
         return concatenated
     if expr.left.type == t.TIMESTAMP and expr.right.type == t.TIMESTAMP:
         return seconds_between
+    if isinstance(expr.type, DecimalOf):
+        return decimals.compute(expr.op, expr.left.type, expr.right.type, expr.type)  # type: ignore[arg-type]
     if isinstance(expr.right, e.Duration) and expr.right.months:
         return months_later(expr.op, expr.right.months, expr.right.rest)
     return compute(expr.op, t.LONG if expr.type == t.TIMESTAMP else expr.type)
@@ -203,7 +205,7 @@ _KERNELS: dict[type[e.Expr], Callable[[Any], Kernel | None]] = {
     e.IsNull: lambda expr: logic.is_null,
     e.Like: like,
     e.MakeStruct: lambda expr: make_struct([v.type for v in expr.values], expr.type),
-    e.Negate: lambda expr: negate(expr.type),
+    e.Negate: lambda expr: decimals.negated(expr.type) if isinstance(expr.type, DecimalOf) else negate(expr.type),
     e.Not: lambda expr: logic.negation,
     e.Or: lambda expr: logic.any_of,
 }

@@ -16,7 +16,8 @@ from presage.model.types import DataType
 
 
 def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], result: DataType) -> Callable[..., Vector]:
-    """NULL for a NULL argument, and where the function returns None. A TIMESTAMP is passed as microseconds."""
+    """NULL for a NULL argument, and where the function returns None. A TIMESTAMP is passed as microseconds, a DATE as
+    days."""
     arrow = to_arrow(result)
 
     def run(*args: Vector) -> Vector:
@@ -54,8 +55,8 @@ def per_distinct(function: Callable[..., Any], types: tuple[DataType, ...], resu
 
 def _encoded(vector: Vector, data_type: DataType) -> tuple[list[Any], Ints]:
     array = to_cells(vector, data_type)
-    if data_type == t.TIMESTAMP:
-        array = array.view(pa.int64())
+    if data_type in (t.TIMESTAMP, t.DATE):
+        array = array.view(pa.int64() if data_type == t.TIMESTAMP else pa.int32())
     encoded = array.dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
 

@@ -24,6 +24,9 @@ def key_hashes(column: pa.ChunkedArray) -> np.ndarray:
         return np.full(len(column), NULL)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         hashes = _text_hashes(column)
+    elif pa.types.is_binary(kind) or pa.types.is_decimal(kind):
+        texts = [each.hex() if isinstance(each, bytes) else str(each) for each in column.to_pylist()]
+        hashes = _hash_array(np.array(texts, dtype=object))
     elif pa.types.is_nested(kind):
         texts = [repr(_canonical(value, kind)) for value in column.to_pylist()]
         hashes = _hash_array(np.array(texts, dtype=object))
@@ -32,6 +35,8 @@ def key_hashes(column: pa.ChunkedArray) -> np.ndarray:
         values[np.isnan(values)] = np.nan  # NaNs may differ in their bits
         hashes = _hash_array(values.view(np.uint64))
     else:
+        if pa.types.is_date32(kind):
+            column = column.cast(pa.int32())
         hashes = _hash_array(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
     return np.where(column.is_null().to_numpy(), NULL, hashes) if column.null_count else hashes
 

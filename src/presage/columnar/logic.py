@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from presage.columnar.vectors import Bools, Cells, Flat, Ints, Vector, both_valid, joint_length, take, to_cells
 from presage.model import types as t
-from presage.model.types import DataType
+from presage.model.types import DataType, DecimalOf
 
 
 def all_of(*operands: Flat) -> Flat:
@@ -67,7 +67,7 @@ def choose(condition: Bools, yes: Vector, no: Vector, data_type: DataType) -> Ve
         return Flat(values, valid)
     if len(condition) == 1:
         return yes if condition[0] else no
-    if data_type == t.STRING:
+    if data_type in (t.STRING, t.BYTES) or isinstance(data_type, DecimalOf):
         assert isinstance(yes, Cells)
         assert isinstance(no, Cells)
         options = [v.scalar if len(v) == 1 else v.array for v in (yes, no)]

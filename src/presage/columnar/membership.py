@@ -29,7 +29,8 @@ from presage.columnar.vectors import (
 )
 from presage.errors import error
 from presage.model import types as t
-from presage.model.types import DataType
+from presage.model.arrow import scalar_of, to_arrow
+from presage.model.types import DataType, DecimalOf
 from presage.plan import expr as e
 
 Codes = Callable[..., Ints]
@@ -42,7 +43,7 @@ def in_list(expr: e.InList) -> Callable[..., Vector]:
         return lambda operand, *items: Flat(np.zeros(1, np.bool_), np.zeros(1, np.bool_))
     equal = compare("=", data_type)
     constants = [i.value for i in expr.items if isinstance(i, e.Constant)]
-    if len(constants) < len(expr.items) or not (is_flat(data_type) or data_type == t.STRING):
+    if len(constants) < len(expr.items) or not (is_flat(data_type) or _in_cells(data_type)):
         return lambda operand, *items: any_of(*[equal(operand, item) for item in items])
     codes = codes_of(_distinct(constants, data_type), data_type)
     has_null = None in constants
@@ -54,10 +55,15 @@ def in_list(expr: e.InList) -> Callable[..., Vector]:
     return run
 
 
+def _in_cells(data_type: DataType) -> bool:
+    """Whether a vector of values without parts is Cells."""
+    return data_type in (t.STRING, t.BYTES) or isinstance(data_type, DecimalOf)
+
+
 def _distinct(constants: Sequence[object], data_type: DataType) -> Vector:
     given = [c for c in constants if c is not None]
-    if data_type == t.STRING:
-        return Cells(pa.array(given, pa.string()).unique())
+    if _in_cells(data_type):
+        return Cells(pa.array(given, to_arrow(data_type)).unique())
     return Flat(np.array(given, DTYPES[data_type]))
 
 
@@ -225,8 +231,7 @@ def _always(answer: bool) -> Callable[..., Vector]:
 
 def _shared_type(column: pa.Array, found: DataType) -> tuple[Vector, DataType]:
     """The relation's values in the type of the comparison: of two numeric types the wider."""
-    numbers = {pa.int32(): t.INT, pa.int64(): t.LONG, pa.float64(): t.DOUBLE}
-    own = numbers.get(column.type, found)
+    own = scalar_of(column.type) or found
     wanted = t.common_type(found, own) or found
     convert = cast(own, wanted)
     assert convert is not None

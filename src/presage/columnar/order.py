@@ -26,7 +26,7 @@ from presage.columnar.vectors import (
     validity,
 )
 from presage.model import types as t
-from presage.model.types import DataType
+from presage.model.types import DataType, DecimalOf
 
 Compare = Callable[..., Flat]
 
@@ -57,8 +57,8 @@ def compare(op: str, data_type: DataType) -> Compare:
         return lambda a, b: _doubles(op, a, b)
     if is_flat(data_type):
         return _flat(COMPARE[op])
-    if data_type == t.STRING:
-        return _texts(_ARROW[op])
+    if data_type in (t.STRING, t.BYTES) or isinstance(data_type, DecimalOf):
+        return _cells(_ARROW[op])
     if data_type == t.NULL:
         return lambda a, b: Flat(np.zeros(1, np.bool_), np.zeros(1, np.bool_))
     return lambda a, b: _nested(COMPARE[op], a, b, data_type)
@@ -106,7 +106,7 @@ def broadcast(a: Cells, b: Cells) -> tuple[pa.Array | pa.Scalar, pa.Array | pa.S
     return (a.scalar if len(a) == 1 else a.array), (b.scalar if len(b) == 1 else b.array)
 
 
-def _texts(operator: Callable[..., pa.Array]) -> Compare:
+def _cells(operator: Callable[..., pa.Array]) -> Compare:
     def run(a: Cells, b: Cells) -> Flat:
         return flat_from_arrow(operator(*broadcast(a, b)))
 
@@ -131,7 +131,9 @@ def order_ranks(array: pa.Array) -> Ints:
         ranks = _row_ranks([order_ranks(field) for field in array.flatten()], len(array))
     elif pa.types.is_list(kind):
         ranks = _list_ranks(array)
-    elif pa.types.is_string(kind) or pa.types.is_large_binary(kind):
+    elif any(
+        test(kind) for test in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_decimal)
+    ):
         ranks = _text_ranks(array)
     else:
         # np.unique treats NaN as equal to itself and greatest.

@@ -1,21 +1,23 @@
 """The compiler of conditions over several rows to programs for kernels, with the same values as the evaluator's.
 
-Functions, LIKE, concatenation, access to structs and arrays, and casts from and to text have no program: only the
-evaluator computes them.
+DECIMAL and BYTES are only compared. Functions, LIKE, concatenation, access to structs and arrays, and casts from and to
+text have no program: only the evaluator computes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from datetime import datetime
+from decimal import Context, Decimal
 
 import numpy as np
 
+from presage.arrays.decimals import order_text
 from presage.arrays.programs import code as c
 from presage.arrays.programs.code import FLOAT, INT, TEXT, Code
 from presage.model import types as t
 from presage.model.time import to_micros
-from presage.model.types import DataType
+from presage.model.types import DataType, DecimalOf
 from presage.plan import expr as e
 from presage.plan.expressible import expressible
 from presage.plan.row_terms import HostValue, RowValue
@@ -25,9 +27,11 @@ _BANKS: dict[DataType, int] = {
     t.INT: INT,
     t.LONG: INT,
     t.TIMESTAMP: INT,
+    t.DATE: INT,
     t.NULL: INT,
     t.DOUBLE: FLOAT,
     t.STRING: TEXT,
+    t.BYTES: TEXT,
 }
 # On integers, on doubles.
 _ARITHMETIC = {"+": (c.ADD_I, c.ADD_F), "-": (c.SUB_I, c.SUB_F), "*": (c.MUL_I, c.MUL_F), "%": (c.MOD_I, c.MOD_F)}
@@ -39,12 +43,13 @@ _COMPARISON = {
     ">": (c.GT_I, c.GT_F),
     ">=": (c.GE_I, c.GE_F),
 }
+EXACT = Context(prec=100)
 _MICROS_PER_SECOND = 1e6
 
 
 def bank_of(data_type: DataType) -> int:
     """INT, FLOAT or TEXT; for scalar types only."""
-    return _BANKS[data_type]
+    return TEXT if isinstance(data_type, DecimalOf) else _BANKS[data_type]
 
 
 class CodeBuilder:
@@ -147,6 +152,10 @@ class _Program:
                 self.emit_constant(c.CONST_I, expr.micros)
             case e.Constant(value=None):
                 self.emit_null(expr.type)
+            case e.Constant(value=bytes() as data):
+                self.emit_constant(c.CONST_TEXT, order_text(data))
+            case e.Constant(value=Decimal() as exact, type=DecimalOf(scale=scale)):
+                self.emit_constant(c.CONST_TEXT, order_text(int(exact.scaleb(scale, EXACT))))
             case e.Constant(value=str() as text):
                 self.emit_constant(c.CONST_TEXT, text)
             case e.Constant(value=datetime() as moment):

@@ -90,17 +90,35 @@ def day_number(year: int, month: int, day: int) -> int | None:
         return None
 
 
-def timestamp_text(micros: int) -> str:
-    """`2012-05-07 09:00:00.5`; past the years 0 to 9999 with a sign, as Spark writes it."""
-    days, rest = divmod(micros, DAY)
+def date_value(text: str) -> int | None:
+    """Days since 1970 of an ISO 8601 text, as far as its day; its time and zone do not matter."""
+    found = _ISO.fullmatch(text)
+    return day_number(int(found[1]), int(found[2]), int(found[3])) if found is not None and int(found[1]) else None
+
+
+def decoded(data: bytes) -> str | None:
+    """The text of UTF-8 bytes."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def date_text(days: int) -> str:
+    """`2012-05-07`; past the years 0 to 9999 with a sign, as Spark writes it."""
     day = np.datetime64(days, "D")
     year = int(day.astype("M8[Y]").astype(np.int64)) + 1970
     month = int(day.astype("M8[M]").astype(np.int64)) % 12 + 1
     number = int((day - day.astype("M8[M]").astype("M8[D]")).astype(np.int64)) + 1
-    seconds, fraction = divmod(rest, 1_000_000)
     sign = "+" if year > 9999 else "-" if year < 0 else ""
-    text = f"{sign}{abs(year):04d}-{month:02d}-{number:02d}"
-    text += f" {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{sign}{abs(year):04d}-{month:02d}-{number:02d}"
+
+
+def timestamp_text(micros: int) -> str:
+    """`2012-05-07 09:00:00.5`."""
+    days, rest = divmod(micros, DAY)
+    seconds, fraction = divmod(rest, 1_000_000)
+    text = date_text(days) + f" {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return text + (f".{fraction:06d}".rstrip("0") if fraction else "")
 
 
@@ -111,4 +129,9 @@ def reader(data_type: DataType) -> Any:
     return _READERS[data_type]
 
 
-_READERS: dict[DataType, Any] = {t.DOUBLE: double, t.BOOLEAN: truth_value, t.TIMESTAMP: timestamp}
+_READERS: dict[DataType, Any] = {
+    t.DOUBLE: double,
+    t.BOOLEAN: truth_value,
+    t.TIMESTAMP: timestamp,
+    t.DATE: date_value,
+}

@@ -24,20 +24,20 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[Any]
 
-# A TIMESTAMP is microseconds.
+# A TIMESTAMP is microseconds, a DATE days.
 DTYPES: dict[DataType, type[np.generic]] = {
     t.INT: np.int32,
     t.LONG: np.int64,
     t.DOUBLE: np.float64,
     t.BOOLEAN: np.bool_,
     t.TIMESTAMP: np.int64,
+    t.DATE: np.int32,
 }
 _ARROW = {data_type: to_arrow(data_type) for data_type in DTYPES}
-_TIMESTAMP = _ARROW[t.TIMESTAMP]
 
 
 class Flat:
-    """Numbers, truth values or times. `valid` is None if nothing is NULL; the value under a NULL is undefined."""
+    """Numbers, truth values, times or days. `valid` is None if nothing is NULL; the value under a NULL is undefined."""
 
     __slots__ = ("valid", "values")
 
@@ -51,7 +51,7 @@ class Flat:
 
 
 class Cells:
-    """Texts, arrays, maps, structs and plain NULLs, as Arrow holds them."""
+    """Texts, bytes, decimals, arrays, maps, structs and plain NULLs, as Arrow holds them."""
 
     __slots__ = ("_scalar", "_valid", "array")
 
@@ -125,6 +125,8 @@ def from_arrow(array: pa.Array, data_type: DataType) -> Vector:
 
 def flat_from_arrow(array: pa.Array) -> Flat:
     """A vector of an array of numbers, truth values or times, without a cast."""
+    if pa.types.is_date32(array.type):
+        array = array.view(pa.int32())
     rows, kind = len(array), array.type
     if not array.null_count:
         values = array.to_numpy(zero_copy_only=False)
@@ -173,7 +175,7 @@ def to_array(vector: Vector, data_type: DataType, rows: int) -> pa.Array:
     wanted = _ARROW[data_type]
     if array.type == wanted:
         return array
-    return array.view(_TIMESTAMP) if data_type == t.TIMESTAMP else array.cast(wanted)
+    return array.view(wanted) if data_type in (t.TIMESTAMP, t.DATE) else array.cast(wanted)
 
 
 def _repeated(vector: Cells, rows: int) -> pa.Array:

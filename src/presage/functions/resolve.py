@@ -11,10 +11,11 @@ from presage.functions.epl_functions import refused_function
 from presage.functions.scalars import BY_NAME
 from presage.functions.scalars.entry import Entry
 from presage.functions.scalars.refused import REFUSED
-from presage.functions.signatures import Fit, Misfit, Signature, fit, parse_signature
+from presage.functions.signatures import Fit, Misfit, Signature, Variable, describe, fit, parse_signature
 from presage.model import types as t
+from presage.model.decimals import DECIMAL_RESULTS, result_of
 from presage.model.text import Span
-from presage.model.types import DataType, MapOf, StructOf
+from presage.model.types import DataType, DecimalOf, MapOf, StructOf
 from presage.plan.constants import NOT_CONSTANT, constant_value
 from presage.plan.expr import Expr
 
@@ -26,6 +27,7 @@ class ResolvedFunction:
     name: str
     result: DataType
     coerced: tuple[DataType, ...]
+    of_days: bool = False  # given a DATE it gives one: computed with the times at 00:00
 
 
 def is_function(name: str) -> bool:
@@ -50,13 +52,20 @@ def resolve_function(
     check_known(name, span, relations)
     lower = name.lower()
     entry = BY_NAME[lower]
-    if entry.names[0] in _MAKERS:
+    if entry.names[0] in DECIMAL_RESULTS and isinstance(arg_types[0] if arg_types else None, DecimalOf):
+        result = _of_decimals(entry, name, arg_types, span, constants or {})
+    elif entry.names[0] in _MAKERS:
         result = _MAKERS[entry.names[0]](name, arg_types, span, constants or {})
     else:
         result = _fit_forms(entry, name, arg_types, span)
     if constants is not None:
         check_constants(lower, len(arg_types), constants, span)
-    return ResolvedFunction(entry.names[0], result.result, result.coerced)
+    of_days = entry.names[0] in KEEPS_DATE and arg_types[0] == t.DATE
+    return ResolvedFunction(entry.names[0], result.result, result.coerced, of_days)
+
+
+# Functions whose result is a DATE if their first argument is one.
+KEEPS_DATE = frozenset(("add_months", "date_add", "date_sub", "last_day", "next_day", "to_date", "trunc"))
 
 
 def check_known(name: str, span: Span | None, relations: Iterable[str] = ()) -> None:
@@ -96,8 +105,15 @@ def _fit_forms(entry: Entry, name: str, arg_types: tuple[DataType, ...], span: S
         raise error("WRONG_ARGUMENTS", span, name=name, expected=expected, found=f"({', '.join(map(str, arg_types))})")
     (misfit,) = misfits
     what = f"argument {misfit.index + 1} of {name}"
+    found = arg_types[misfit.index]
     fix = f"write CAST(… AS {misfit.expected})" if misfit.expected in t.SCALARS else ""
-    raise error("TYPE_MISMATCH", span, what=what, expected=misfit.expected, found=arg_types[misfit.index], fix=fix)
+    if isinstance(found, DecimalOf) and misfit.expected in _NUMBERS:
+        fix = f"write CAST(… AS {_NUMBERS[misfit.expected]})"
+    raise error("TYPE_MISMATCH", span, what=what, expected=misfit.expected, found=found, fix=fix)
+
+
+# The type to cast a DECIMAL to where a variable of numbers does not take it.
+_NUMBERS = {describe(Variable("N"), {}): t.DOUBLE, describe(Variable("I"), {}): t.LONG}
 
 
 def _parameters(form: Signature) -> str:
@@ -119,6 +135,34 @@ def _wrong_count(name: str, forms: list[Signature], found: int, span: Span | Non
 
 def _arguments(count: int) -> str:
     return "no argument" if count == 0 else "one argument" if count == 1 else f"{count} arguments"
+
+
+# -- functions of DECIMAL ---------------------------------------------------------------------------------
+
+
+def _of_decimals(
+    entry: Entry, name: str, types: tuple[DataType, ...], span: Span | None, constants: Mapping[int, object]
+) -> Fit:
+    """A call whose first argument is a DECIMAL: it is checked as one of a LONG is."""
+    (decimal, *others) = types
+    assert isinstance(decimal, DecimalOf)
+    if entry.names[0] == "mod" and len(types) == 2:
+        if others[0] == t.DOUBLE:
+            return Fit((t.DOUBLE, t.DOUBLE), t.DOUBLE)
+        divisor = t.as_decimal(others[0])
+        if divisor is None or decimal.whole + divisor.scale > t.MOST_DIGITS:
+            raise error(
+                "TYPE_MISMATCH",
+                span,
+                what=name,
+                expected=f"a quotient of at most {t.MOST_DIGITS} digits",
+                found=f"{decimal} and {others[0]}",
+                fix="CAST one side to a DECIMAL with fewer digits",
+            )
+        return Fit((decimal, divisor), result_of("%", decimal, divisor))
+    rest = _fit_forms(entry, name, (t.LONG, *others), span).coerced[1:]
+    places = constants.get(1, 0)
+    return Fit((decimal, *rest), DECIMAL_RESULTS[entry.names[0]](decimal, places if isinstance(places, int) else 0))
 
 
 # -- functions whose result depends on more than a signature can say ------------------------------------------------

@@ -23,6 +23,7 @@ _NAMES = {
     "NUMBER": "a number",
     "STRING": "a string",
     "DURATION": "a duration such as 5 sec",
+    "TYPED": "a literal such as DATE '2024-01-31'",
     "TIMESTAMP": "a timestamp",
     "PREFIX_NAME": "a prefix such as bd:",
     "IRI": "an IRI in <…>",
@@ -53,7 +54,7 @@ _GROUPS = (
     (
         "an expression",
         {"NUMBER", "CASE", NAME},
-        {NAME, "NUMBER", "STRING", "DURATION", "(", "+", "-", "*"}
+        {NAME, "NUMBER", "STRING", "TYPED", "DURATION", "(", "+", "-", "*"}
         | {"CASE", "CAST", "NOT", "NULL", "TRUE", "FALSE", "WINDOW", "DISTINCT", "TENTATIVE"}
         | {"FINAL", "RUNNING", "PATH", "EVENT_VARIABLE", "EXISTS"},
     ),

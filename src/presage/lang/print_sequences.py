@@ -5,7 +5,7 @@ from __future__ import annotations
 from presage.errors import error
 from presage.lang import sequence_syntax as q
 from presage.lang.identifiers import spell_name, spell_new, spell_string
-from presage.lang.print_terms import print_expression
+from presage.lang.print_terms import print_expression, print_literal
 
 # `_` is any value, and no variable.
 _OF_TERMS = frozenset({"_"})
@@ -40,12 +40,8 @@ def print_subgoal_term(term: q.SubgoalTerm) -> str:
             return spell_name(name, _OF_TERMS)
         case q.Anything():
             return "_"
-        case q.ConstantTerm(value=bool() as value):
-            return "TRUE" if value else "FALSE"
-        case q.ConstantTerm(value=str() as value):
-            return spell_string(value)
         case q.ConstantTerm(value=value):
-            return repr(value)
+            return print_literal(value)
     raise error("INTERNAL", what=f"a {type(term).__name__} has no text")
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+from decimal import Decimal
+
 from presage.errors import error
 from presage.lang import syntax as s
 from presage.lang.identifiers import spell_name, spell_string
 from presage.lang.knowledge_syntax import EventVariable, InTable, Path, Qualified
 from presage.lang.recall_syntax import Exists, HistorySelect, HistorySource, InSelect, OrderTerm, Over, ScalarSelect
-from presage.model.time import MICROS, format_duration
+from presage.model.time import MICROS, format_duration, format_timestamp, to_micros
 from presage.model.types import ArrayOf, DataType, MapOf, StructOf
 
 # Levels of binding, from loose to tight, as terms.lark has them.
@@ -69,7 +72,7 @@ def _is_truth(expr: s.Expr) -> bool:
 def _bare(expr: s.Expr) -> str:
     match expr:
         case s.Literal():
-            return _literal(expr.value)
+            return print_literal(expr.value)
         case s.DurationLiteral(micros=micros, months=months):
             return print_duration(micros, months)
         case s.Name(name=name):
@@ -144,12 +147,23 @@ def _operation(expr: s.Expr) -> str:
     raise error("INTERNAL", what=f"a {type(expr).__name__} has no text")
 
 
-def _literal(value: str | int | float | bool | None) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    return spell_string(value) if isinstance(value, str) else repr(value)
+def print_literal(value: s.LiteralValue | None) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case str():
+            return spell_string(value)
+        case datetime():
+            return f"TIMESTAMP '{format_timestamp(to_micros(value))}'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+        case Decimal():
+            return f"DECIMAL '{value:f}'"
+        case bytes():
+            return f"X'{value.hex().upper()}'"
+    return repr(value)
 
 
 def _function(name: str) -> str:
@@ -175,7 +189,7 @@ def _negated(negated: bool) -> str:
 
 def print_options(options: tuple[s.Option, ...]) -> str:
     """`WITH (…)`."""
-    return f"WITH ({', '.join(f'{_option_name(option.name)} = {_literal(option.value)}' for option in options)})"
+    return f"WITH ({', '.join(f'{_option_name(option.name)} = {print_literal(option.value)}' for option in options)})"
 
 
 def _option_name(name: str) -> str:

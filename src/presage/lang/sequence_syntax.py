@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from presage.lang.syntax import Expr, Node, Statement
+from presage.lang.syntax import Expr, LiteralValue, Node, Statement, same_value
 from presage.model.text import NOWHERE, Span
 
 
@@ -22,13 +22,12 @@ class Variable(SubgoalTerm):
 
 @dataclass(frozen=True)
 class ConstantTerm(SubgoalTerm):
-    """A string, a number or a truth value. A time is written as a string."""
+    """A string, a number or a truth value, or a literal that names its type. A time may be written as a string."""
 
-    value: str | int | float | bool
+    value: LiteralValue
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are three constants, though equal in Python.
-        return isinstance(other, ConstantTerm) and (type(self.value), self.value) == (type(other.value), other.value)
+        return isinstance(other, ConstantTerm) and same_value(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from presage.model.calendar import moved_by_months
@@ -38,16 +40,24 @@ class Expr(Node):
 
 @dataclass(frozen=True)
 class Literal(Expr):
-    """A string, an integer, a float, a truth value or NULL (value None)."""
+    """A string, an integer, a float, a truth value or NULL (value None); a datetime, date, Decimal or bytes where
+    its type was named."""
 
-    value: str | int | float | bool | None
+    value: LiteralValue | None
 
     def __eq__(self, other: object) -> bool:
-        # 1, 1.0 and True are three literals, though equal in Python.
-        return isinstance(other, Literal) and (type(self.value), self.value) == (type(other.value), other.value)
+        return isinstance(other, Literal) and same_value(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash((type(self.value), self.value))
+
+
+LiteralValue = str | int | float | bool | datetime | date | Decimal | bytes
+
+
+def same_value(a: LiteralValue | None, b: LiteralValue | None) -> bool:
+    """1, 1.0 and True are three literals, though equal in Python; so are the decimals 1.0 and 1.00."""
+    return type(a) is type(b) and (str(a) == str(b) if isinstance(a, Decimal) else a == b)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 
 MICROS = {
     "msec": 1_000,
@@ -27,6 +27,8 @@ UNIT_NAMES = {
 # Longer than any limit on durations; keeps huge numbers finite.
 BEYOND = 2.0**63
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
@@ -102,6 +104,22 @@ def _offset(zone: str | None) -> timezone:
     digits = zone[1:].replace(":", "").ljust(4, "0")
     shift = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
     return timezone(-shift if zone[0] == "-" else shift)
+
+
+def parse_date(text: str) -> int | None:
+    """Days since 1970 of `2024-01-31`; None if it is no day of the years 1 to 9999."""
+    try:
+        return date.fromisoformat(text).toordinal() - EPOCH_DAY if _DAY.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def format_date(days: int) -> str:
+    """`2024-01-31` of days since 1970."""
+    try:
+        return date.fromordinal(days + EPOCH_DAY).isoformat()
+    except (OverflowError, ValueError):
+        return f"{days} days since 1970"
 
 
 def to_micros(when: datetime) -> int:

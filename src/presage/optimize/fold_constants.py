@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from presage.model import types as t
 from presage.plan import expr as e
+from presage.plan.constants import widened
 from presage.plan.nodes import Filter, Node
 
 LIMITS = {t.INT: 2**31, t.LONG: 2**63}
@@ -104,17 +105,11 @@ def _fold_double(expr: e.Arithmetic, left: float, right: float) -> e.Expr:
 
 
 def _fold_cast(expr: e.CastTo, operand: e.Constant) -> e.Expr:
-    """NULL is cast to any type, and a number to a wider one."""
+    """NULL is cast to any type, and a number or a day to a wider one."""
     if operand.value is None:
         return e.Constant(expr.type, None, span=expr.span)
-    if (
-        operand.type in LIMITS
-        and isinstance(operand.value, int)
-        and t.common_type(operand.type, expr.type) == expr.type
-    ):
-        value = float(operand.value) if expr.type == t.DOUBLE else operand.value
-        return e.Constant(expr.type, value, span=expr.span)
-    return expr
+    wider = isinstance(operand.type, t.Scalar) and t.common_type(operand.type, expr.type) == expr.type
+    return e.Constant(expr.type, widened(operand.value, operand.type, expr.type), span=expr.span) if wider else expr
 
 
 def _fold_case(expr: e.CaseWhen) -> e.Expr:

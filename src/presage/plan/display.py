@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from presage.model import types as t
-from presage.model.time import format_duration, format_timestamp
+from presage.model.time import format_date, format_duration, format_timestamp
 from presage.plan import expr as e
 
 if TYPE_CHECKING:
@@ -91,6 +92,12 @@ def _constant(expr: e.Constant) -> str:
         return str(value).upper()
     if expr.type == t.TIMESTAMP:
         return f"'{format_timestamp(int(str(value)))}'"
+    if expr.type == t.DATE:
+        return f"DATE '{format_date(int(str(value)))}'"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, bytes):
+        return f"X'{value.hex().upper()}'"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value)

@@ -6,12 +6,12 @@ Apart from `columnar/programs.py`, so that checking a query does not load NumPy.
 from __future__ import annotations
 
 from presage.model import types as t
-from presage.model.types import DataType
+from presage.model.types import DataType, DecimalOf
 from presage.plan import expr as e
 from presage.plan.row_terms import HostValue, RowValue
 
 FUNCTIONS = frozenset({"abs", "coalesce", "if", "nullif", "nvl"})
-_TYPES = (t.BOOLEAN, t.INT, t.LONG, t.TIMESTAMP, t.NULL, t.DOUBLE, t.STRING)
+_TYPES = (t.BOOLEAN, t.INT, t.LONG, t.TIMESTAMP, t.NULL, t.DOUBLE, t.STRING, t.DATE, t.BYTES)
 _TERMS = (
     *(RowValue, HostValue, e.Constant, e.Duration, e.Arithmetic, e.Negate, e.CastTo, e.FunctionCall, e.Comparison),
     *(e.And, e.Or, e.InList, e.Not, e.IsNull, e.CaseWhen),
@@ -25,7 +25,9 @@ def expressible(expr: e.Expr) -> bool:
 
 def _node_expressible(expr: e.Expr) -> bool:
     match expr:
-        case _ if expr.type not in _TYPES:
+        case _ if expr.type not in _TYPES and not isinstance(expr.type, DecimalOf):
+            return False
+        case e.Arithmetic() | e.Negate() | e.FunctionCall(name="abs") if _decimal_in(expr):
             return False
         case e.CastTo():
             return _convertible(expr.operand.type, expr.type)
@@ -36,6 +38,10 @@ def _node_expressible(expr: e.Expr) -> bool:
         case e.Duration():
             return not expr.months
     return isinstance(expr, _TERMS)
+
+
+def _decimal_in(expr: e.Expr) -> bool:
+    return any(isinstance(each.type, DecimalOf) for each in (expr, *expr.children()))
 
 
 def _convertible(source: DataType, target: DataType) -> bool:

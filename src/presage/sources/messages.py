@@ -21,7 +21,7 @@ from presage.storage import PART, ROW, Checked
 from presage.storage.columns import attributes_schema
 from presage.storage.ingest import Rejected, check_mappings, check_table, join
 from presage.storage.text_csv import check_fields, is_broken, read_fields, read_rows, readable, to_table
-from presage.storage.text_json import read_objects
+from presage.storage.text_json import float_reader, read_objects
 
 BLOCK = 4_096  # messages that are parsed one by one if one of them is poison
 LINE = "line"
@@ -45,6 +45,7 @@ class Reader:
         self._required = required
         self._columns = columns
         self._nulls = nulls
+        self._parse_float = float_reader(attributes)
         self._numbered = (*attributes, Attribute(ROW, LONG), Attribute(PART, STRING))
 
     def read(self, messages: pa.Table) -> Checked:
@@ -133,7 +134,7 @@ class Reader:
             raise ValueError("the message is empty")
         if self._columns is None:
             try:
-                return json.loads(text)
+                return json.loads(text, parse_float=self._parse_float)
             except RecursionError:
                 raise ValueError("the message is not JSON: it is nested too deeply") from None
             except ValueError as broken:

@@ -8,10 +8,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from presage.arrays.decimals import to_array
 from presage.model.arrow import to_arrow
 from presage.model.catalog import EventType
 from presage.model.time import format_timestamp, parse_timestamp, wall_clock
-from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, StructOf
+from presage.model.types import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    ArrayOf,
+    DataType,
+    DecimalOf,
+    StructOf,
+)
 from presage.sources.source import PAUSE, Source
 from presage.storage import ROW, Arrival, Checked, Cursor, Delivery
 from presage.storage.columns import attributes_schema
@@ -67,6 +81,12 @@ class RateSource(Source):
         """The values of an attribute by its type; null for other types."""
         if wanted == TIMESTAMP:
             return times
+        if wanted == DATE:
+            return times.cast(pa.date32(), safe=False)
+        if isinstance(wanted, DecimalOf):
+            return to_array(numbers % 10 ** min(wanted.precision, 18), None, to_arrow(wanted))
+        if wanted == BYTES:
+            return self._column(name, STRING, numbers, times).cast(pa.binary())
         if wanted in (INT, LONG):
             return pa.array(numbers % 2**31 if wanted == INT else numbers).cast(to_arrow(wanted))
         if wanted == DOUBLE:

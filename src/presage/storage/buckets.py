@@ -15,7 +15,7 @@ import pyarrow as pa
 from presage.model.time import to_micros
 from presage.storage.chunks import bucket_of
 from presage.storage.delta import LiveFile
-from presage.storage.staging import timestamp_text
+from presage.storage.staging import spelled
 
 MOST_KEYS = 1_000  # queries with more combinations of key values are not pruned by bucket
 
@@ -72,9 +72,9 @@ class KeyFilter:
                 arrays[name] = pa.array(list(wanted), schema.field(name).type)
             except (pa.ArrowInvalid, pa.ArrowTypeError):
                 continue  # the column cannot hold these values: the filter on rows decides
-            items = arrays[name].to_pylist()
+            items = [spelled(item) for item in arrays[name].to_pylist()]
             if None not in items:
-                self._bounds[name] = [timestamp_text(v) if isinstance(v, datetime) else v for v in items]
+                self._bounds[name] = items
         columns = keys_of(schema, key)
         self._hashes: np.ndarray | None = None
         combinations = np.prod([float(len(arrays[name])) for name in columns if name in arrays])

@@ -13,8 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from presage.arrays.decimals import Wholes, moved, remainder, to_array, wholes_of
 from presage.model.arrow import to_arrow
-from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, DataType
+from presage.model.calendar import DAY
+from presage.model.types import BOOLEAN, BYTES, DATE, DOUBLE, LONG, STRING, TIMESTAMP, DataType, DecimalOf
 from presage.storage.columns import MAX_TIME, MIN_TIME
 from presage.storage.columns import TIMESTAMP as ARROW_TIMESTAMP
 from presage.storage.value_coercion import RANGES
@@ -27,6 +29,9 @@ _PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _INTEGER = r"^-?[0-9]{1,18}$"
 _NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
+_ISO_DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_SURE_DIGITS = 15  # a double holds the text of every number of so many digits
+_BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
 _ZONE = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 
 
@@ -53,11 +58,21 @@ def coerce_array(array: pa.Array, wanted: DataType) -> Decided:
         return _moment(array)
     if wanted == TIMESTAMP and pa.types.is_date(kind):
         return _moment(array.cast(pa.timestamp("s" if pa.types.is_date32(kind) else "ms")))
-    if wanted == TIMESTAMP and _is_text(kind):
+    if wanted == DATE and (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
+        return _day(array)
+    if wanted in (TIMESTAMP, DATE) and _is_text(kind):
         return parse_array(array.cast(pa.string()), wanted)
+    if wanted == BYTES and any(test(kind) for test in _BYTES):
+        return array.cast(pa.binary()), _none(array)
+    if isinstance(wanted, DecimalOf):
+        return _decimal(array, wanted)
     target = to_arrow(wanted)
-    # Nested timestamps need a range check, value by value.
-    if pa.types.is_nested(kind) and _same(kind, target) and "timestamp" not in str(kind):
+    # Nested times and days need a range check, value by value.
+    if (
+        pa.types.is_nested(kind)
+        and _same(kind, target)
+        and not any(word in str(kind) for word in ("timestamp", "date"))
+    ):
         return array.cast(target), _none(array)
     return _undecided(array, wanted)
 
@@ -78,6 +93,10 @@ def parse_array(array: pa.Array, wanted: DataType) -> Decided:
         return pc.if_else(valid, pc.equal(lower, "true"), None), _still(array, valid)
     if wanted == TIMESTAMP:
         return _parse_moments(array)
+    if wanted == DATE:
+        return _parse_days(array)
+    if isinstance(wanted, DecimalOf):
+        return _parse_decimals(array, wanted)
     return _undecided(array, wanted)
 
 
@@ -147,6 +166,85 @@ def _parse_moments(array: pa.Array) -> Decided:
         return _undecided(array, TIMESTAMP)
     column, outside = _moment(moments)
     return column, outside | _still(array, pc.or_(plain, zoned))
+
+
+def _day(array: pa.Array) -> Decided:
+    """Days, and times at 00:00 UTC."""
+    if pa.types.is_date32(array.type):
+        micros, undecided = array.view(pa.int32()).cast(pa.int64()), _none(array)
+        fits = pc.and_(pc.greater_equal(micros, MIN_TIME // DAY), pc.less_equal(micros, MAX_TIME // DAY))
+        return pc.if_else(fits, array, None), _still(array, fits)
+    times = array.cast(pa.timestamp("ms")) if pa.types.is_date64(array.type) else array
+    if pa.types.is_timestamp(times.type) and times.type.unit == "ns":
+        return _undecided(array, DATE)  # a rest of nanoseconds is a time of day
+    moments, undecided = _moment(times)
+    micros = moments.cast(pa.int64())
+    days = pc.divide(pc.subtract(micros, MIN_TIME), DAY)
+    days = pc.add(days, MIN_TIME // DAY)
+    whole = pc.equal(pc.multiply(days, DAY), micros)
+    column = pc.if_else(whole, days, None).cast(pa.int32()).view(pa.date32())
+    return column, undecided | _still(moments, whole)
+
+
+def _parse_days(array: pa.Array) -> Decided:
+    plain = pc.match_substring_regex(array, _ISO_DAY)
+    try:
+        days = pc.if_else(plain, array, None).cast(pa.date32())
+    except pa.ArrowInvalid:  # a day that does not exist
+        return _undecided(array, DATE)
+    column, outside = _day(days)
+    return column, outside | _still(array, plain)
+
+
+def _decimal(array: pa.Array, wanted: DecimalOf) -> Decided:
+    kind = array.type
+    if pa.types.is_decimal(kind):
+        if pa.types.is_decimal256(kind):
+            return _undecided(array, wanted)
+        if not pa.types.is_decimal128(kind):
+            array = array.cast(pa.decimal128(kind.precision, kind.scale))
+        if kind.scale < 0:
+            return _undecided(array, wanted)
+        wholes, lost = wholes_of(array), max(kind.scale - wanted.scale, 0)
+        inexact = np.asarray(remainder(wholes, np.array([10**lost], object)) != 0, np.bool_)
+        found = moved(wholes, wanted.scale - kind.scale)
+        if inexact.any():
+            found = np.where(inexact, 10**wanted.precision, found.astype(object))
+        return _of_wholes(array, found, wanted)
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        wholes = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        return _of_wholes(array, moved(wholes, wanted.scale), wanted)
+    if pa.types.is_float64(kind) and wanted.scale <= _SURE_DIGITS:
+        return _decimal_from_float(array, wanted)
+    if _is_text(kind):
+        return _parse_decimals(array.cast(pa.string()), wanted)
+    return _undecided(array, wanted)
+
+
+def _of_wholes(array: pa.Array, wholes: Wholes, wanted: DecimalOf) -> Decided:
+    """`wholes` beyond the digits of the type are undecided."""
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    column = to_array(wholes, valid, to_arrow(wanted))
+    return column, valid & column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _decimal_from_float(array: pa.Array, wanted: DecimalOf) -> Decided:
+    """The shortest text of a double has at most `scale` digits behind the point if a number with so many is next to it:
+    up to 15 digits there is one such number at most."""
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+    with np.errstate(all="ignore"):
+        near = np.rint(values * 10.0**wanted.scale)
+        sure = (np.abs(near) < 10.0**_SURE_DIGITS) & (near / 10.0**wanted.scale == values)
+    wholes = np.where(sure, near, 0).astype(np.int64)
+    column = to_array(wholes, valid & sure, to_arrow(wanted))
+    return column, valid & column.is_null().to_numpy(zero_copy_only=False)
+
+
+def _parse_decimals(array: pa.Array, wanted: DecimalOf) -> Decided:
+    behind = f"(\\.[0-9]{{1,{wanted.scale}}})?" if wanted.scale else ""
+    pattern = f"^-?[0-9]{{1,{wanted.whole}}}{behind}$" if wanted.whole else f"^-?0{behind}$"
+    return _parse(array, pattern, to_arrow(wanted))
 
 
 def _parse(array: pa.Array, pattern: str, target: pa.DataType) -> Decided:

@@ -8,7 +8,6 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Protocol
 
@@ -33,7 +32,7 @@ from presage.storage.failures import REPAIR, corrupt
 from presage.storage.home import Home
 from presage.storage.journal import FileAdd
 from presage.storage.sealed_json import seal, unseal
-from presage.storage.staging import timestamp_text
+from presage.storage.staging import spelled
 from presage.storage.store import Store
 
 # A reader reads all entries since the last checkpoint; the cost of a checkpoint grows with the number of files.
@@ -285,7 +284,7 @@ def live_file(file: FileAdd) -> LiveFile:
 
 def _from_action(action: dict[str, Any]) -> LiveFile:
     low, high = (
-        {name.removeprefix(side): _spelled(value) for name, value in action.items() if name.startswith(side)}
+        {name.removeprefix(side): spelled(value) for name, value in action.items() if name.startswith(side)}
         for side in ("min.", "max.")
     )
     return _file(action["path"], action["size_bytes"], action["num_records"], low, high)
@@ -296,10 +295,6 @@ def _file(name: str, size: int, rows: int, low: dict[str, Any], high: dict[str, 
     first, last = (None if text is None else parse_timestamp(text) for text in times)
     low, high = ({column: value for column, value in bound.items() if value is not None} for bound in (low, high))
     return LiveFile(name, size, rows, first, last, low.pop(SEQ, None), high.pop(SEQ, None), low, high)
-
-
-def _spelled(value: Any) -> Any:
-    return timestamp_text(value) if isinstance(value, datetime) else value
 
 
 class Checkpoints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ _NAMES = {
     pa.binary(): "binary",
     pa.null(): "void",
 }
+_DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
 _TYPES = {name: arrow for arrow, name in _NAMES.items()}
 
 
@@ -52,6 +54,8 @@ def _name(arrow: pa.DataType) -> Any:
         }
     if pa.types.is_struct(arrow):
         return {"type": "struct", "fields": [_field(each) for each in arrow]}
+    if pa.types.is_decimal(arrow):
+        return f"decimal({arrow.precision},{arrow.scale})"
     return _NAMES[arrow]
 
 
@@ -61,7 +65,8 @@ def _arrow_field(field: dict[str, Any]) -> pa.Field:
 
 def _arrow(delta: Any) -> pa.DataType:
     if isinstance(delta, str):
-        return _TYPES[delta]
+        digits = _DECIMAL.fullmatch(delta)
+        return pa.decimal128(int(digits[1]), int(digits[2])) if digits else _TYPES[delta]
     if delta["type"] == "array":
         return pa.list_(pa.field("element", _arrow(delta["elementType"]), delta["containsNull"]))
     if delta["type"] == "map":

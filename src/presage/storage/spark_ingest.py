@@ -22,7 +22,22 @@ from pyspark.sql import types as st
 
 from presage.errors import error
 from presage.model.catalog import EventType
-from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
+from presage.model.types import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    ArrayOf,
+    DataType,
+    DecimalOf,
+    MapOf,
+    StructOf,
+    common_type,
+)
 from presage.storage.archive import state_of
 from presage.storage.columns import EVENTS, LATE, MIN_TIME, REJECTED
 from presage.storage.committer import Committer
@@ -53,6 +68,14 @@ _EXACT: dict[DataType, tuple[type[st.DataType], ...]] = {
     DOUBLE: (st.ByteType, st.ShortType, st.IntegerType, st.FloatType, st.DoubleType),
     BOOLEAN: (st.BooleanType,),
     TIMESTAMP: (st.TimestampType, st.TimestampNTZType, st.DateType),
+    DATE: (st.DateType,),
+    BYTES: (st.BinaryType,),
+}
+_DECIMALS: dict[type[st.DataType], DecimalOf] = {
+    st.ByteType: DecimalOf(3, 0),
+    st.ShortType: DecimalOf(5, 0),
+    st.IntegerType: DecimalOf(10, 0),
+    st.LongType: DecimalOf(20, 0),
 }
 
 
@@ -215,6 +238,11 @@ def _fits(found: st.DataType, wanted: DataType) -> bool:
             return False
         named = dict(wanted.fields)
         return all(_fits(field.dataType, named[field.name]) for field in found.fields if field.name in named)
+    if isinstance(wanted, DecimalOf):
+        ours = _DECIMALS.get(type(found))
+        if isinstance(found, st.DecimalType):
+            ours = DecimalOf(found.precision, found.scale)
+        return ours is not None and common_type(ours, wanted) == wanted
     if isinstance(found, st.DecimalType):
         return found.scale == 0 and found.precision <= _DIGITS.get(wanted, 0)
     return isinstance(found, _EXACT[wanted])

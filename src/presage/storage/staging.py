@@ -8,7 +8,8 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from presage.model.decimals import MOST_FLOAT_DIGITS
 from presage.storage.columns import SEQ
 from presage.storage.data_files import data_writer, digest
 from presage.storage.journal import FileAdd
@@ -127,10 +129,20 @@ def timestamp_text(when: datetime) -> str:
     return when.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def _bound(value: Any, cut: bool) -> Any:
-    """A bound as JSON value; None if JSON has no such number, or the text is long and may not be cut."""
+def spelled(value: Any) -> Any:
+    """A value as in Delta's statistics; None for a DECIMAL of more digits than a JSON number keeps in every reader."""
     if isinstance(value, datetime):
         return timestamp_text(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return float(value) if len(value.as_tuple().digits) <= MOST_FLOAT_DIGITS else None
+    return value
+
+
+def _bound(value: Any, cut: bool) -> Any:
+    """A bound as JSON value; None if JSON has no such number, or the text is long and may not be cut."""
+    value = spelled(value)
     if isinstance(value, float) and math.isinf(value):
         return None
     if isinstance(value, str) and len(value) > MAX_TEXT:

@@ -19,7 +19,21 @@ from presage.errors import error
 from presage.lang.identifiers import spell_name, spell_string
 from presage.model.catalog import Attribute
 from presage.model.paths import ANYWHERE
-from presage.model.types import BOOLEAN, DOUBLE, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
+from presage.model.types import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    LONG,
+    MOST_DIGITS,
+    STRING,
+    TIMESTAMP,
+    ArrayOf,
+    DataType,
+    DecimalOf,
+    MapOf,
+    StructOf,
+)
 from presage.storage.delta_folder import DeltaFolder, is_delta
 from presage.storage.files import bytes_of, files_of, read_files, read_parquet
 from presage.storage.ingest import Checked, check_table
@@ -67,6 +81,8 @@ def suggest(path: Path) -> Suggestion:
         if not files:
             raise error("FILE_UNREADABLE", path=path, why="the folder is empty", fix="name a file with events")
         columns = dict(_columns(files[0], nulls))
+    if TIMESTAMP not in columns.values():  # days are the next best event time
+        columns = {name: TIMESTAMP if data_type == DATE else data_type for name, data_type in columns.items()}
     attributes = tuple(Attribute(name, data_type) for name, data_type in columns.items() if data_type is not None)
     times = [attribute.name for attribute in attributes if attribute.type == TIMESTAMP]
     if not times:
@@ -182,7 +198,7 @@ def _objects(path: Path) -> pa.Table:
         try:
             columns[name] = pa.array([row.get(name) for row in rows])
         except (pa.ArrowException, OverflowError):  # values of several types
-            columns[name] = pa.array([b""] * len(rows))  # a type that the language does not have
+            columns[name] = pa.array([None] * len(rows), pa.duration("s"))  # a type that the language does not have
     return pa.table(columns)
 
 
@@ -208,6 +224,8 @@ def _of_arrow(kind: pa.DataType) -> DataType | None:
         fields = [(kind.field(i).name, _of_arrow(kind.field(i).type)) for i in range(kind.num_fields)]
         typed = tuple((name, data_type) for name, data_type in fields if data_type is not None)
         return StructOf(typed) if typed else None
+    if pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= MOST_DIGITS:
+        return DecimalOf(kind.precision, kind.scale)
     return next((data_type for data_type, tests in _ARROW.items() if any(test(kind) for test in tests)), None)
 
 
@@ -215,7 +233,9 @@ _ARROW: dict[DataType, tuple[Callable[[pa.DataType], bool], ...]] = {
     BOOLEAN: (pa.types.is_boolean,),
     LONG: (pa.types.is_integer,),
     DOUBLE: (pa.types.is_floating,),
-    TIMESTAMP: (pa.types.is_timestamp, pa.types.is_date),
+    TIMESTAMP: (pa.types.is_timestamp,),
+    DATE: (pa.types.is_date,),
+    BYTES: (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view),
     STRING: (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null),
 }
 

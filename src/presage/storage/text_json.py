@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,17 +14,34 @@ import pyarrow.json
 
 from presage.model.arrow import to_arrow
 from presage.model.catalog import Attribute
-from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, StructOf
+from presage.model.types import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    ArrayOf,
+    DataType,
+    DecimalOf,
+    StructOf,
+)
 from presage.storage.column_coercion import MAX_EXACT
 from presage.storage.columns import attributes_schema
 from presage.storage.ingest import Checked, Rejected, check_mappings, check_table
 from presage.storage.text_csv import BOM, is_broken, join_in_file_order, readable
+from presage.storage.value_coercion import NumberText
 
 ROWS_PER_BATCH = 65_536
 BLOCK_BYTES = 4 << 20  # read by one thread of Arrow's reader at a time
 # Opening brackets in a line that Arrow's reader gets: it recurses without limit, until a stack overflow kills the
 # process. Python's reader stops with an error.
 MOST_BRACKETS = 500
+
+
+_TEXTS = (TIMESTAMP, DATE, BYTES)
 
 
 def read_json(data: bytes, name: str, attributes: tuple[Attribute, ...], required: str | None) -> Checked:
@@ -74,8 +91,8 @@ def read_objects(body: pa.Buffer, lines: int, longest: int, attributes: tuple[At
     """UTF-8 lines that begin and end like objects, read by Arrow; None if Python's reader must read them."""
     if not all(_is_plain(a.type) for a in attributes) or (longest > MOST_BRACKETS and _may_be_deep(body, lines)):
         return None
-    # Times are read as text: `column_coercion` parses them, not Arrow's reader.
-    schema = pa.schema([(a.name, pa.string() if a.type == TIMESTAMP else to_arrow(a.type)) for a in attributes])
+    # Times and bytes are read as text: `column_coercion` parses them, not Arrow's reader.
+    schema = pa.schema([(a.name, pa.string() if a.type in _TEXTS else to_arrow(a.type)) for a in attributes])
     try:
         table = pa.json.read_json(
             pa.BufferReader(body),
@@ -106,11 +123,11 @@ def _is_plain(wanted: DataType) -> bool:
         return _is_plain_inside(wanted.element)
     if isinstance(wanted, StructOf):
         return all(_is_plain_inside(field) for _, field in wanted.fields)
-    return wanted in (STRING, INT, LONG, DOUBLE, BOOLEAN, TIMESTAMP)
+    return isinstance(wanted, DecimalOf) or wanted in (STRING, INT, LONG, DOUBLE, BOOLEAN, *_TEXTS)
 
 
 def _is_plain_inside(wanted: DataType) -> bool:
-    return wanted not in (DOUBLE, TIMESTAMP) and _is_plain(wanted)
+    return wanted not in (DOUBLE, *_TEXTS) and _is_plain(wanted)
 
 
 def _ambiguous(values: Any) -> bool:
@@ -124,6 +141,7 @@ def read_json_carefully(
     """The same rows read by Python's reader, line by line."""
     empty = attributes_schema(attributes).empty_table()
     parts, bad = [Checked(empty)], Rejected()
+    parse_float = float_reader(attributes)
     rows: list[Any] = []
     places: list[tuple[str, str]] = []
     for number, raw in enumerate(data.split(b"\n"), before + 1):
@@ -134,7 +152,7 @@ def read_json_carefully(
             bad.add("the line is not UTF-8", readable(line), origin)
             continue
         try:
-            value = json.loads(line)
+            value = json.loads(line, parse_float=parse_float)
         except (ValueError, RecursionError) as broken:
             bad.add(f"the line is not JSON: {_why(broken)}", line, origin)
             continue
@@ -154,7 +172,7 @@ def _read_array(data: bytes, name: str, attributes: tuple[Attribute, ...], requi
     rows: list[Any] = []
     places: list[tuple[str, str]] = []
     bad = Rejected()
-    for start, end, value, reason in _values(text):
+    for start, end, value, reason in _values(text, float_reader(attributes)):
         origin = f"{name}:{bisect_left(breaks, start) + 1}"
         raw = text[start:end]
         if is_broken(raw) or reason:
@@ -166,9 +184,14 @@ def _read_array(data: bytes, name: str, attributes: tuple[Attribute, ...], requi
     return join_in_file_order([checked, Checked(attributes_schema(attributes).empty_table(), bad)])
 
 
-def _values(text: str) -> Iterator[tuple[int, int, Any, str]]:
+def float_reader(attributes: tuple[Attribute, ...]) -> Callable[[str], float]:
+    """The reader of a JSON number with a point; it keeps the digits if an attribute may need them."""
+    return NumberText if any("DECIMAL" in str(attribute.type) for attribute in attributes) else float
+
+
+def _values(text: str, parse_float: Callable[[str], float]) -> Iterator[tuple[int, int, Any, str]]:
     """The values of an array: start, end, value, reason to reject it. After invalid JSON, the rest is one bad row."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_float=parse_float)
     at = _skip_blanks(text, text.index("[") + 1)
     more = text[at : at + 1] != "]"
     while more:

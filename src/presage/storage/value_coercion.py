@@ -6,20 +6,36 @@ which Arrow builds its columns.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
 
+from presage.model.calendar import DAY
 from presage.model.json_values import NOT_FINITE
-from presage.model.time import parse_timestamp, to_micros
-from presage.model.types import BOOLEAN, DOUBLE, INT, LONG, STRING, TIMESTAMP, ArrayOf, DataType, MapOf, StructOf
+from presage.model.time import EPOCH_DAY, parse_date, parse_timestamp, to_micros
+from presage.model.types import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    ArrayOf,
+    DataType,
+    DecimalOf,
+    MapOf,
+    StructOf,
+)
 from presage.storage.columns import MAX_TIME, MIN_TIME
 
 RANGES = {INT: (-(2**31), 2**31 - 1), LONG: (-(2**63), 2**63 - 1)}
@@ -27,7 +43,20 @@ MAX_SHOWN = 80
 MAX_RAW = 65_536  # characters of a rejected row that are kept
 MAX_DIGITS = 1000
 _INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
+_EXACT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_CONTEXT = Context(prec=2 * MAX_DIGITS)
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+
+class NumberText(float):
+    """A number of a JSON text with its spelling: a DECIMAL has all of its digits."""
+
+    def __new__(cls, text: str) -> NumberText:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    text: str
 
 
 class Mismatch(Exception):  # noqa: N818 (rejects a row, not the load)
@@ -72,7 +101,7 @@ def coerce_value(value: Any, wanted: DataType, where: str, ignored: Counter[str]
         return _struct(value, wanted, where, ignored)
     if isinstance(wanted, MapOf):
         return _map(value, wanted, where, ignored)
-    return _SCALARS[wanted](value, wanted, where)
+    return _decimal(value, wanted, where) if isinstance(wanted, DecimalOf) else _SCALARS[wanted](value, wanted, where)
 
 
 def is_missing(value: object) -> bool:
@@ -121,6 +150,56 @@ def _double(value: Any, wanted: DataType, where: str) -> float:
     return near
 
 
+def _decimal(value: Any, wanted: DataType, where: str) -> Decimal:
+    """Numbers and texts that the type holds exactly; a float as its shortest text."""
+    assert isinstance(wanted, DecimalOf)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        raise Mismatch(where, wanted, value)
+    if isinstance(value, str) and (not _EXACT.fullmatch(value.strip()) or len(value) > MAX_DIGITS):
+        raise Mismatch(where, wanted, value, "it is not a number")
+    if isinstance(value, float):
+        exact = Decimal(value.text if isinstance(value, NumberText) else repr(value))
+    else:
+        exact = Decimal(value.strip() if isinstance(value, str) else value)
+    if not exact.is_finite():
+        raise Mismatch(where, wanted, value, "a DECIMAL is finite")
+    if exact and exact.adjusted() >= wanted.whole:
+        raise Mismatch(where, wanted, value, "it is out of range")
+    near = exact.quantize(Decimal(1).scaleb(-wanted.scale), context=_CONTEXT)
+    if near != exact:
+        raise Mismatch(where, wanted, value, f"it has more than {wanted.scale} digits behind the point")
+    return near
+
+
+def _date(value: Any, wanted: DataType, where: str) -> int:
+    """Days since 1970, of a date or of a time at 00:00 UTC."""
+    if isinstance(value, datetime):
+        days, rest = divmod(to_micros(value), DAY)
+        if rest:
+            raise Mismatch(where, wanted, value, "it has a time of day")
+        return days
+    if isinstance(value, date):
+        return value.toordinal() - EPOCH_DAY
+    if not isinstance(value, str):
+        raise Mismatch(where, wanted, value, "give a date or an ISO 8601 text")
+    found = parse_date(value)
+    if found is None:
+        raise Mismatch(where, wanted, value, "it is not a day as ISO 8601 writes it: 2024-01-31")
+    return found
+
+
+def _bytes(value: Any, wanted: DataType, where: str) -> bytes:
+    """Bytes, or a text in base 64, as JSON has them."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if not isinstance(value, str):
+        raise Mismatch(where, wanted, value, "give bytes or a text in base 64")
+    try:
+        return base64.b64decode(value, validate=True)
+    except ValueError:
+        raise Mismatch(where, wanted, value, "it is not base 64") from None
+
+
 def _boolean(value: Any, wanted: DataType, where: str) -> bool:
     if not isinstance(value, bool):
         raise Mismatch(where, wanted, value)
@@ -152,6 +231,7 @@ def _parse_time(text: str) -> int | None:
 
 _SCALARS: dict[DataType, Callable[[Any, DataType, str], Any]]
 _SCALARS = {STRING: _string, INT: _integer, LONG: _integer, DOUBLE: _double, BOOLEAN: _boolean, TIMESTAMP: _timestamp}
+_SCALARS |= {DATE: _date, BYTES: _bytes}
 
 
 def _array(value: Any, wanted: ArrayOf, where: str, ignored: Counter[str]) -> list[Any]:
@@ -211,10 +291,10 @@ def parse_text(text: str, wanted: DataType, where: str, ignored: Counter[str]) -
         if bare.lower() not in ("true", "false"):
             raise Mismatch(where, wanted, text)
         return bare.lower() == "true"
-    if wanted == TIMESTAMP:
-        return _timestamp(bare, wanted, where)
+    if wanted in (TIMESTAMP, DATE, BYTES) or isinstance(wanted, DecimalOf):
+        return coerce_value(bare, wanted, where, ignored)
     try:
-        value = json.loads(bare)
+        value = json.loads(bare, parse_float=NumberText)
     except (ValueError, RecursionError):
         raise Mismatch(where, wanted, text, "it is not JSON") from None
     return coerce_value(value, wanted, where, ignored)

@@ -22,7 +22,7 @@ TICKS = (
     ("sym", spark.StringType()),
     ("at", spark.TimestampType()),
     ("price", spark.FloatType()),
-    ("paid", spark.DecimalType(10, 2)),
+    ("paid", spark.TimestampNTZType()),
 )
 MEASURED = "PARTITION BY sym ORDER BY at MEASURES LAST(A.price) AS high PATTERN (A+) DEFINE A AS price > 1"
 

@@ -1,7 +1,8 @@
 """The columns that programs read, encoded as numbers.
 
 Truth values become 0 and 1, times microseconds, texts their rank among all texts of the text columns and of the
-programs. Ranks compare as the bytes of the texts do. They hold for this one table only.
+programs. Ranks compare as the bytes of the texts do. They hold for this one table only. Decimals
+and bytes have ranks, too, as texts in their order.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from presage.arrays.columns import plain
+from presage.arrays.decimals import order_texts
 from presage.arrays.jit import Bools, Floats, Ints
 from presage.arrays.programs.code import FLOAT, TEXT, Code
 
@@ -61,9 +63,11 @@ def encode(table: pa.Table, code: Code) -> Encoded:
 
 
 def _whole(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Timestamps as microseconds."""
+    """Timestamps as microseconds, dates as days."""
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
     return column
 
 
@@ -91,7 +95,7 @@ def _placed(column: pa.ChunkedArray) -> Iterator[tuple[int, int, pa.Array]]:
 def _rank(encoded: Encoded, columns: list[tuple[int, pa.ChunkedArray]], texts: tuple[str, ...]) -> None:
     """Each distinct text is sorted once, however many rows have it."""
     pieces = [(k, start, stop, _coded(chunk)) for k, column in columns for start, stop, chunk in _placed(column)]
-    distinct = [piece.dictionary.cast(pa.large_string()) for _, _, _, piece in pieces]
+    distinct = [_in_order(piece.dictionary) for _, _, _, piece in pieces]
     distinct.append(pa.array(texts, pa.large_string()))
     joined = pa.concat_arrays(distinct).dictionary_encode()
     order = pc.sort_indices(joined.dictionary).to_numpy()
@@ -110,6 +114,12 @@ def _rank(encoded: Encoded, columns: list[tuple[int, pa.ChunkedArray]], texts: t
             encoded.int_valid[k, first:last] = valid
         start += len(own)
     encoded.texts[:] = ranks[start:]
+
+
+def _in_order(distinct: pa.Array) -> pa.Array:
+    if pa.types.is_decimal(distinct.type) or pa.types.is_binary(distinct.type):
+        return order_texts(distinct)
+    return distinct.cast(pa.large_string())
 
 
 def _coded(chunk: pa.Array) -> pa.DictionaryArray:

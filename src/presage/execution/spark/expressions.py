@@ -19,13 +19,14 @@ from pyspark.sql import types as s
 from presage.columnar.like import plain_form
 from presage.errors import error
 from presage.execution.spark import utc_time
-from presage.execution.spark.arithmetic import compute, negate, plain_zero
+from presage.execution.spark.arithmetic import compute, negate, plain_zero, rounds_sign
 from presage.execution.spark.evaluator_udf import evaluated
 from presage.execution.spark.typed_columns import cast_column, literal
 from presage.execution.spark.types import to_spark
 from presage.functions.catalyst import compile_function
 from presage.model import types as t
-from presage.model.types import ArrayOf, DataType, StructOf
+from presage.model.arrow import scalar_of
+from presage.model.types import ArrayOf, DataType, DecimalOf, StructOf
 from presage.plan import expr as e
 
 # Rows become constants of the plan, in a hash set on every executor. With more rows a join is faster.
@@ -80,6 +81,8 @@ class _Compiler:
                 return compile_function(expr, tuple(map(self.compile, expr.args)))
             case e.Arithmetic():
                 return self._arithmetic(expr)
+            case e.Negate() if rounds_sign(expr.type):
+                return evaluated(expr, (self.compile(expr.operand),))
             case e.Negate():
                 return negate(self.compile(expr.operand), expr.type)
             case e.Comparison():
@@ -100,6 +103,8 @@ class _Compiler:
                 return self.compile(expr.operand).isNull()
             case e.CaseWhen():
                 return self._case(expr)
+            case e.CastTo() if _depends_on_java(expr.operand.type, expr.type):
+                return evaluated(expr, (self.compile(expr.operand),))
             case e.CastTo():
                 return cast_column(self.compile(expr.operand), expr.operand.type, expr.type)
         raise error("INTERNAL", expr.span, what=f"{type(expr).__name__} reached the compiler of expressions")
@@ -192,6 +197,17 @@ _COMPARE: dict[str, Callable[[Column, Column], Column]] = {
 }
 
 
+# Beyond, Spark writes small decimals with an exponent, in some sessions.
+PLAIN_SCALE = 6
+
+
+def _depends_on_java(source: DataType, target: DataType) -> bool:
+    """Whether Spark's cast depends on the version of Java, which prints a DOUBLE, or on the session."""
+    if isinstance(target, DecimalOf):
+        return source == t.DOUBLE
+    return target == t.STRING and isinstance(source, DecimalOf) and source.scale > PLAIN_SCALE
+
+
 def _field(base: Column, data_type: DataType, name: str) -> Column:
     """A field by its exact name. Spark ignores case: fields that differ only in case are renamed by position first."""
     names = [n for n, _ in data_type.fields] if isinstance(data_type, StructOf) else []
@@ -259,9 +275,8 @@ def _values(column: pa.ChunkedArray) -> list[object]:
 
 
 def _type(found: pa.DataType, otherwise: DataType) -> DataType:
-    """The language's type of a number, which may be wider than the term's; other types are equal since binding."""
-    numbers = {pa.int32(): t.INT, pa.int64(): t.LONG, pa.float64(): t.DOUBLE}
-    return numbers.get(found, otherwise)
+    """The language's type of a column, which may be wider than the term's; types with parts are equal since binding."""
+    return scalar_of(found) or otherwise
 
 
 def _struct(columns: list[Column]) -> Column:

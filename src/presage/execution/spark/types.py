@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from presage.errors import PresageError, error
 from presage.model import types as t
-from presage.model.types import ArrayOf, DataType, MapOf, StructOf
+from presage.model.types import ArrayOf, DataType, DecimalOf, MapOf, StructOf
 
 _TO_SPARK: dict[DataType, s.DataType] = {
     t.STRING: s.StringType(),
@@ -18,6 +18,8 @@ _TO_SPARK: dict[DataType, s.DataType] = {
     t.DOUBLE: s.DoubleType(),
     t.BOOLEAN: s.BooleanType(),
     t.TIMESTAMP: s.TimestampType(),
+    t.DATE: s.DateType(),
+    t.BYTES: s.BinaryType(),
     t.NULL: s.NullType(),
 }
 # Narrower numbers widen without loss.
@@ -30,7 +32,7 @@ _FROM_SPARK: dict[type[s.DataType], DataType] = {
     s.CharType: t.STRING,
 }
 # The cast for a type that the language does not have.
-_CASTS = {s.DecimalType: "DOUBLE", s.DateType: "TIMESTAMP", s.TimestampNTZType: "TIMESTAMP", s.BinaryType: "STRING"}
+_CASTS: dict[type[s.DataType], str] = {s.TimestampNTZType: "TIMESTAMP"}
 
 
 def to_spark(data_type: DataType) -> s.DataType:
@@ -40,6 +42,8 @@ def to_spark(data_type: DataType) -> s.DataType:
         return s.MapType(to_spark(data_type.key), to_spark(data_type.value))
     if isinstance(data_type, StructOf):
         return s.StructType([s.StructField(name, to_spark(field)) for name, field in data_type.fields])
+    if isinstance(data_type, DecimalOf):
+        return s.DecimalType(data_type.precision, data_type.scale)
     return _TO_SPARK[data_type]
 
 
@@ -51,6 +55,8 @@ def from_spark(data_type: s.DataType, column: str) -> DataType:
         return MapOf(from_spark(data_type.keyType, f"{column}[ ]"), from_spark(data_type.valueType, f"{column}[ ]"))
     if isinstance(data_type, s.StructType):
         return StructOf(tuple((f.name, from_spark(f.dataType, f"{column}.{f.name}")) for f in data_type.fields))
+    if isinstance(data_type, s.DecimalType):
+        return DecimalOf(data_type.precision, data_type.scale)
     if type(data_type) not in _FROM_SPARK:
         raise _refused(data_type, column)
     return _FROM_SPARK[type(data_type)]

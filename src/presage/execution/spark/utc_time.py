@@ -84,6 +84,11 @@ def to_text(timestamp: Column) -> Column:
     return (epoch + F.lit(datetime.timedelta(microseconds=1)) * F.unix_micros(timestamp)).cast(s.StringType())
 
 
+def date_from_text(text: Column) -> Column:
+    """DATE of an ISO 8601 text, as far as its day; NULL if it is not one."""
+    return F.when(F.rlike(text, F.lit(_ISO)), F.regexp_extract(text, _ISO, 1)).try_cast(s.DateType())
+
+
 def from_text(text: Column) -> Column:
     """TIMESTAMP of an ISO 8601 text, UTC unless it has an offset; NULL if it is not one.
 

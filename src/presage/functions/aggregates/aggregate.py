@@ -45,6 +45,7 @@ class AggregateFunction:
     says: str  # the line of documentation on the page of functions
     distinct = REFUSED
     numeric = False  # the argument is a number; a null without a type counts as one
+    exact = False  # computes with DECIMALs themselves; others take them as DOUBLEs
     takes_events = False  # `alias.*` may be the argument
     counts_rows = False  # `*` may be the argument
     values = 1  # how many arguments have a value in each row; several come as one struct, numbers in it as doubles
@@ -65,7 +66,7 @@ class AggregateFunction:
     def result(self, argument: DataType) -> DataType | str:
         """The type of the result; for an argument of a wrong type, what is expected instead."""
         given = [kind for _, kind in argument.fields] if isinstance(argument, StructOf) else [argument]
-        if self.numeric and (len(given) != self.values or not all(map(t.is_numeric, given))):
+        if self.numeric and (len(given) != self.values or not all(map(t.is_number, given))):
             return "a number"
         return t.DOUBLE if self.numeric else argument
 

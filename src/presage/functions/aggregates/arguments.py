@@ -8,7 +8,7 @@ from presage.errors import error
 from presage.functions.aggregates.aggregate import AggregateFunction, aggregate_named, written_form
 from presage.model import types as t
 from presage.model.text import Span
-from presage.model.types import StructOf
+from presage.model.types import DecimalOf, StructOf
 from presage.plan.constants import NOT_CONSTANT, constant_value
 from presage.plan.expr import CastTo, Expr, MakeStruct, argument_names
 
@@ -38,9 +38,11 @@ def bound_arguments(function: AggregateFunction, args: Sequence[Expr]) -> tuple[
             raise error("BAD_VALUE", arg.span, what=what, found=found, expected=constant.expected, fix=fix)
         constants.append(value)
     if len(values) == 1:
-        return values[0], tuple(constants)
+        (arg,) = values
+        rounded = function.numeric and not function.exact and isinstance(arg.type, DecimalOf)
+        return CastTo(t.DOUBLE, arg, span=arg.span) if rounded else arg, tuple(constants)
     for i, arg in enumerate(values if function.numeric else (), start=1):
-        if not t.is_numeric(arg.type):
+        if not t.is_number(arg.type):
             what = f"argument {i} of {function.name}"
             raise error("TYPE_MISMATCH", arg.span, what=what, expected="a number", found=arg.type)
     if function.numeric:

@@ -1,4 +1,4 @@
-"""sum: the values added up; a LONG for integers, else a DOUBLE."""
+"""sum: the values added up; a LONG for integers, a DECIMAL for decimals, else a DOUBLE."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from presage.errors import error
 from presage.functions.aggregates.aggregate import COUNTS_ONCE, AggregateFunction, register_aggregate
 from presage.functions.aggregates.parts import sum_parts
-from presage.model.types import LONG, DataType, is_integral
+from presage.model.decimals import sum_of
+from presage.model.types import LONG, DataType, DecimalOf, is_integral
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,20 +19,25 @@ if TYPE_CHECKING:
 
 class Sum(AggregateFunction):
     name = "sum"
-    says = "the sum; a LONG for integers, else a DOUBLE"
+    says = "the sum; a LONG for integers, a DECIMAL with ten digits more for decimals, else a DOUBLE"
+    exact = True
     distinct = COUNTS_ONCE
     numeric = True
     grows = True
     instead_of_several = "a condition is written as CASE in it: sum(CASE WHEN c THEN x END)"
 
     def result(self, argument: DataType) -> DataType | str:
+        if isinstance(argument, DecimalOf):
+            return sum_of(argument)
         return LONG if is_integral(argument) else super().result(argument)
 
     def evaluate(self, column: AggregateColumn, name: str, values: Values, engine: AggregateEngine) -> pa.Array:
         from presage.arrays.columns import with_nulls
-        from presage.functions.aggregates.sums import as_long, doubles, halves, overflows
+        from presage.functions.aggregates.sums import as_long, decimal_sum, doubles, halves, overflows
 
         present = engine.count(name, values.valid) > 0
+        if values.is_decimal:
+            return decimal_sum(name, values, engine).array(present)
         if not values.is_integral:
             return with_nulls(doubles(name, values, engine), present)
         high, low = halves(name, values, engine)
@@ -60,7 +66,7 @@ class Sum(AggregateFunction):
     def over(self, call: Any, value: Any) -> Any:
         from pyspark.sql import functions as F
 
-        return F.sum(value)
+        return (F.try_sum if isinstance(call.type, DecimalOf) else F.sum)(value)
 
     def may_overflow(self, result: DataType) -> bool:
         return result == LONG

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from presage.execution.spark.arithmetic import rounds_sign
 from presage.execution.spark.evaluator_udf import evaluated
 from presage.functions.catalyst.call import Builder, Call
 from presage.functions.catalyst.collections import COLLECTIONS
@@ -30,6 +31,8 @@ def compile_function(call: FunctionCall, args: tuple[Column, ...]) -> Column:
     check_constants(call.name, len(args), constants, call.span)
     entry = BY_NAME[call.name]
     builder = BUILDERS.get(call.name) or entry.catalyst
+    if call.name in ("abs", "negative") and rounds_sign(call.type):
+        return evaluated(call, args)
     if "regex" in entry.constants.values() or (builder is None and entry.columnar is not None):
         return evaluated(call, args)
     if builder is None:

@@ -10,13 +10,15 @@ from presage.execution.spark.arithmetic import compute, negate, nonzero
 from presage.execution.spark.types import to_spark
 from presage.functions.catalyst.call import Builder, Call
 from presage.model import types as t
+from presage.model.types import DecimalOf
 
 MAX_DECIMALS = 100
 
 
 def _abs(call: Call) -> Column:
     (x,) = call.args
-    return F.abs(x) if call.result == t.DOUBLE else F.when(x < 0, negate(x, call.result)).otherwise(x)
+    plain = call.result == t.DOUBLE or isinstance(call.result, DecimalOf)
+    return F.abs(x) if plain else F.when(x < 0, negate(x, call.result)).otherwise(x)
 
 
 def _whole(call: Call) -> Column:
@@ -24,12 +26,17 @@ def _whole(call: Call) -> Column:
     (x,) = call.args
     if call.types[0] == t.LONG:
         return x
+    if isinstance(call.result, DecimalOf):
+        # Beyond 38 digits Spark fails in ANSI mode; a DECIMAL without digits behind the point is its own.
+        return x.cast(to_spark(call.result)) if call.types[0].scale == 0 else F.call_function(call.name, x)  # type: ignore[attr-defined]
     # NaN is greater than every number, so out of range too.
     return F.call_function(call.name, F.when((x >= F.lit(-(2.0**63))) & (x < F.lit(2.0**63)), x))
 
 
 def _round(call: Call) -> Column:
     scale = call.number(1, 0)
+    if isinstance(call.result, DecimalOf):
+        return F.call_function(call.name, call.args[0], F.lit(scale)).try_cast(to_spark(call.result))
     if call.result == t.DOUBLE:
         return F.call_function(call.name, call.args[0], F.lit(scale))
     if scale >= 0:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from presage.columnar import decimals
 from presage.columnar.arithmetic import LEAST, compute, negate, nonzero
 from presage.columnar.distinct import per_distinct
 from presage.columnar.logic import choose, first_valid, is_null, is_true, negation, null_where
@@ -16,6 +17,7 @@ from presage.columnar.vectors import DTYPES, Bools, Flat, Numbers, Vector, both_
 from presage.functions.columnar.call import Builder, Kernel, by_value, constant_of
 from presage.functions.columnar.strict_math import exp, log, log10
 from presage.model import types as t
+from presage.model.types import DecimalOf
 from presage.plan.expr import FunctionCall
 
 _EXACT = decimal.Context(prec=800)
@@ -31,6 +33,8 @@ def _of_double(function: Callable[[Numbers], Numbers]) -> Builder:
 
 
 def _abs(call: FunctionCall) -> Kernel:
+    if isinstance(call.type, DecimalOf):
+        return decimals.absolute(call.type)
     opposite = negate(call.type)
 
     def run(x: Flat) -> Vector:
@@ -45,7 +49,10 @@ def _whole(function: np.ufunc) -> Builder:
     """ceil and floor; NULL beyond LONG."""
 
     def build(call: FunctionCall) -> Kernel:
-        if call.args[0].type != t.DOUBLE:
+        source = call.args[0].type
+        if isinstance(source, DecimalOf):
+            return decimals.towards(source, call.type, function is np.ceil)
+        if source != t.DOUBLE:
             return lambda x: x
 
         def run(x: Flat) -> Vector:
@@ -64,6 +71,9 @@ def _round(mode: str) -> Builder:
         scale = constant_of(call, 1, 0)
         if not isinstance(scale, int):
             return None
+        source = call.args[0].type
+        if isinstance(source, DecimalOf) and isinstance(call.type, DecimalOf):
+            return decimals.rounded(source, call.type, scale)
         if call.type == t.DOUBLE:
             # For negative scales the result may depend on digits that Java 17 and 19 print differently.
             return per_distinct(lambda x: _rounded(x, scale, mode), (t.DOUBLE,), t.DOUBLE) if scale >= 0 else None
@@ -227,8 +237,21 @@ def _nvl2(call: FunctionCall) -> Kernel:
     return lambda tested, yes, no: yes if tested.valid is None else choose(tested.valid, yes, no, call.type)
 
 
-def _nullifzero(x: Flat) -> Vector:
-    return Flat(x.values, both_valid(x.valid, nonzero(x.values)))
+def _nullifzero(call: FunctionCall) -> Kernel:
+    if isinstance(call.type, DecimalOf):
+        return lambda x: null_where(~decimals.nonzero(x), x, call.type)
+    return lambda x: Flat(x.values, both_valid(x.valid, nonzero(x.values)))
+
+
+def _mod(call: FunctionCall) -> Kernel:
+    if isinstance(call.type, DecimalOf):
+        a, b = (arg.type for arg in call.args)
+        return decimals.compute("%", a, b, call.type)  # type: ignore[arg-type]
+    return compute("%", call.type)
+
+
+def _negative(call: FunctionCall) -> Kernel:
+    return decimals.negated(call.type) if isinstance(call.type, DecimalOf) else negate(call.type)
 
 
 def _zeroifnull(call: FunctionCall) -> Kernel:
@@ -304,11 +327,11 @@ NUMBERS: dict[str, Builder] = {
     "log": _log,
     "log10": _logarithm(log10),
     "log2": _logarithm(_log2),
-    "mod": lambda c: compute("%", c.type),
+    "mod": _mod,
     "nanvl": lambda c: _nanvl,
-    "negative": lambda c: negate(c.type),
+    "negative": _negative,
     "nullif": _nullif,
-    "nullifzero": lambda c: _nullifzero,
+    "nullifzero": _nullifzero,
     "nvl": lambda c: first_valid(c.type),
     "nvl2": _nvl2,
     "pi": _fixed(math.pi),

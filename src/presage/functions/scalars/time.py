@@ -1,11 +1,11 @@
-"""Functions of time, in UTC for every session time zone. A DATE of Spark is a TIMESTAMP at 00:00."""
+"""Functions of time, in UTC for every session time zone. Where Spark makes a DATE of a time, it has type TIMESTAMP."""
 
 from __future__ import annotations
 
 from presage.functions.scalars.entry import entry
 
 _FIELD = "TIMESTAMP -> INT"
-_MIDNIGHT = "(a TIMESTAMP at 00:00; Spark returns DATE)"
+_MIDNIGHT = "(at 00:00; of a DATE a DATE)"
 _PARSED = "TIMESTAMP -> TIMESTAMP | STRING, STRING? -> TIMESTAMP"
 _BY_TEXT = "TIMESTAMP, STRING -> TIMESTAMP"
 
@@ -39,7 +39,9 @@ TIME = (
     entry("hour", _FIELD, "0 to 23"),
     entry("last_day", "TIMESTAMP -> TIMESTAMP", f"the last day of the month {_MIDNIGHT}"),
     entry(
-        "make_date", "INT, INT, INT -> TIMESTAMP", f"the date of year, month and day; NULL if there is none {_MIDNIGHT}"
+        "make_date",
+        "INT, INT, INT -> TIMESTAMP",
+        "the date of year, month and day; NULL if there is none (at 00:00; Spark: a DATE)",
     ),
     entry(
         "make_timestamp",

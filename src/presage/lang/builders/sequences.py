@@ -8,6 +8,7 @@ from typing import NamedTuple
 from presage.errors import error
 from presage.lang import sequence_syntax as q
 from presage.lang.builders.clause import Clause, bad_value
+from presage.lang.builders.literals import typed_literal
 from presage.lang.builders.terms import all_of, read_number, read_string
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
@@ -64,6 +65,12 @@ def subgoal_name(span: Span, token: Token) -> q.SubgoalTerm:
     return q.Anything(span=span) if token.text == ANYTHING else q.Variable(read_name(token.text), span=span)
 
 
+def subgoal_typed(span: Span, token: Token) -> q.ConstantTerm:
+    value = typed_literal(span, token).value
+    assert value is not None
+    return q.ConstantTerm(value, span=span)
+
+
 def subgoal_number(span: Span, sign: Token | None, number: Token) -> q.ConstantTerm:
     value = read_number(number)
     return q.ConstantTerm(-value if sign is not None and sign.text == "-" else value, span=span)
@@ -103,6 +110,7 @@ BUILDERS: dict[str, Builder] = {
     "subgoal_terms": lambda span, *terms: terms,
     "subgoal_name": subgoal_name,
     "subgoal_string": lambda span, token: q.ConstantTerm(read_string(token), span=span),
+    "subgoal_typed": subgoal_typed,
     "subgoal_number": subgoal_number,
     "subgoal_truth": lambda span, token: q.ConstantTerm(token.text.upper() == "TRUE", span=span),
     "probabilistic": probabilistic,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from presage.errors import error
 from presage.lang import syntax as s
 from presage.lang.builders.clause import depth_over
+from presage.lang.builders.literals import typed_literal
 from presage.lang.builders.types import TypeAt
 from presage.lang.identifiers import read_name
 from presage.lang.lalr import Builder
@@ -191,6 +192,7 @@ BUILDERS: dict[str, Builder] = {
     "number": lambda span, token: s.Literal(read_number(token), span=span),
     "string": lambda span, token: s.Literal(read_string(token), span=span),
     "duration": lambda span, token: read_span(token),
+    "typed_literal": typed_literal,
     "true": lambda span, *_: s.Literal(True, span=span),
     "false": lambda span, *_: s.Literal(False, span=span),
     "null": lambda span: s.Literal(None, span=span),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from presage.declarations.contexts import entity_of
 from presage.lang import syntax as s
 from presage.model import types as t
-from presage.model.types import DataType
+from presage.model.types import DataType, DecimalOf
 from presage.operators.knowledge.namespaces import RDF_TYPE, XSD, XSD_DECIMAL
 from presage.operators.knowledge.tables import natural_datatype, relation_name
 from presage.plan.answer_relations import PROBED
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from presage.operators.knowledge.graph import Graph
     from presage.operators.knowledge.vocabulary import Reading
 
-DATE_TIME = XSD + "dateTime"
+DATE_TIME, XSD_DATE = XSD + "dateTime", XSD + "date"
 # Placeholders of NULL values.
 _DEFAULTS: dict[DataType, s.Expr] = {
     t.STRING: s.Literal(""),
     t.BOOLEAN: s.Literal(False),
     t.DOUBLE: s.Literal(0.0),
-    **dict.fromkeys((t.INT, t.LONG, t.TIMESTAMP), s.Literal(0)),
+    **dict.fromkeys((t.INT, t.LONG), s.Literal(0)),
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Batch sizes: events in one query to the store, and rows of measured values.
@@ -67,7 +67,7 @@ class Probe:
     @property
     def columns(self) -> tuple[tuple[str, DataType], ...]:
         """For each attribute its value and whether it is NULL: NULLs of a relation equal nothing."""
-        kinds = [(t.LONG if r.type == t.TIMESTAMP else r.type, t.BOOLEAN) for r in self.readings]
+        kinds = [(_key_type(r.type), t.BOOLEAN) for r in self.readings]
         return tuple((f"k{i}{end}", kind) for i, both in enumerate(kinds) for end, kind in zip("vn", both, strict=True))
 
     def terms(self, value: Callable[[str], s.Expr]) -> tuple[s.Expr, ...]:
@@ -75,8 +75,10 @@ class Probe:
         found: list[s.Expr] = []
         for reading in self.readings:
             own = value(reading.attribute)
-            comparable = s.Call("unix_micros", (own,)) if reading.type == t.TIMESTAMP else own
-            found += [s.Call("coalesce", (comparable, _DEFAULTS[reading.type])), s.IsNull(own, False)]
+            comparable: s.Expr = s.Call("unix_micros", (own,)) if reading.type == t.TIMESTAMP else own
+            if _is_text(reading.type):
+                comparable = s.Cast(own, t.STRING)
+            found += [s.Call("coalesce", (comparable, _DEFAULTS[_key_type(reading.type)])), s.IsNull(own, False)]
         return tuple(found)
 
     def hold(self, graph: Graph, keys: Sequence[Key]) -> list[bool]:
@@ -128,6 +130,8 @@ def _literal(reading: Reading, value: Any) -> tuple[str, str]:
     if reading.type == t.TIMESTAMP:
         moment = _EPOCH + timedelta(microseconds=value)
         return moment.isoformat().replace("+00:00", "Z"), datatype or DATE_TIME
+    if _is_text(reading.type):
+        return value, datatype or (XSD_DATE if reading.type == t.DATE else XSD_DECIMAL)
     natural = natural_datatype(reading.type)
     assert natural is not None
     if isinstance(value, bool):
@@ -146,4 +150,15 @@ def sees(reading: Reading) -> bool:
     """Whether an attribute can be part of a key. Entities must be named by strings."""
     if reading.meaning.is_entity:
         return reading.type == t.STRING
-    return reading.type in _DEFAULTS
+    return _key_type(reading.type) in _DEFAULTS
+
+
+def _is_text(data_type: DataType) -> bool:
+    """Whether the lexical form of a value is its text, and keys have that: only the store compares such values."""
+    return data_type == t.DATE or isinstance(data_type, DecimalOf)
+
+
+def _key_type(data_type: DataType) -> DataType:
+    if _is_text(data_type):
+        return t.STRING
+    return t.LONG if data_type == t.TIMESTAMP else data_type

@@ -316,6 +316,11 @@ class MatchTermBinder(ExpressionBinder):
             args = (value,)
         labels, args = self._aggregated_rows(named, args, node)
         result = self._fold_type(name, args, node)
+        if self.clause == "DEFINE" and name != "count" and _has_no_program(args[-1].type):
+            where, fix = f"in DEFINE: only MEASURES computes it over {args[-1].type}", "aggregate it in MEASURES"
+            if isinstance(args[-1].type, t.DecimalOf):
+                fix = f"take doubles: {name}(CAST(… AS DOUBLE))"
+            raise error("UNSUPPORTED", node.span, what=f"{name}(…)", where=where, fix=fix)
         return Folded(result, name, labels, args, self.final, node.distinct, constants, span=node.span)
 
     def _count_rows(self, node: s.Call, name: str, star: s.Star) -> e.Expr:
@@ -456,6 +461,11 @@ def _one_variable(named: list[tuple[tuple[int, ...], Span]], node: s.Call) -> tu
             fix="navigate to each of them apart",
         )
     return sets[0] if sets else None
+
+
+def _has_no_program(kind: DataType) -> bool:
+    """Whether programs compare values of the type, but aggregate none."""
+    return kind == t.BYTES or isinstance(kind, t.DecimalOf)
 
 
 def _spelling(node: s.Expr) -> str:

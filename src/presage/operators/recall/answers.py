@@ -137,11 +137,17 @@ def _rankable(kind: pa.DataType) -> bool:
 
 
 def as_texts(column: pa.Array) -> pa.Array:
-    """Values as texts; times in the form of literals."""
+    """Values as texts; times in the form of literals, bytes in hexadecimal digits."""
     if pa.types.is_timestamp(column.type):
         whole = pc.equal(pc.microsecond(column), 0)
         seconds = pc.strftime(column.cast(pa.timestamp("s", "UTC"), safe=False), "%Y-%m-%dT%H:%M:%SZ")
         exact = pc.strftime(column, "%Y-%m-%dT%H:%M:%SZ")
         millis = pc.equal(pc.millisecond(column), 0)
         return pc.if_else(pc.and_(whole, millis), seconds, exact)
+    if pa.types.is_binary(column.type) or pa.types.is_decimal(column.type):
+        texts = [
+            each if each is None else each.hex() if isinstance(each, bytes) else f"{each:f}"
+            for each in column.to_pylist()
+        ]
+        return pa.array(texts, pa.string())
     return column.cast(pa.string())

@@ -19,6 +19,7 @@ from presage.model.catalog import Catalog
 from presage.model.types import is_orderable
 from presage.operators.recall.nodes import Order, Select, Source, Subquery, Windowed
 from presage.operators.recall.window_functions import bind_over, order_by
+from presage.plan.display import show
 from presage.plan.expr import AggregateCall, ColumnRef, Constant, Expr, Not
 from presage.plan.nodes import Named, Node, is_own_name
 
@@ -281,6 +282,10 @@ class _Binder:
             if term.expr not in shown:
                 fix = "add it to SELECT, or leave DISTINCT out"
                 raise unsupported(term.expr.span, "ORDER BY what is not shown", "with DISTINCT", fix)
+        for call in calls:
+            if aggregate_named(call.function).exact and isinstance(call.arg and call.arg.type, t.DecimalOf):
+                fix = f"add up doubles: {call.function}(CAST({show(call.arg)} AS DOUBLE))"  # type: ignore[arg-type]
+                raise unsupported(call.span, f"{call.function} of a DECIMAL", "in RECALL", fix)
         for call in calls if not any(source.is_stream for source in sources) else ():
             if aggregate_named(call.function).ordered:
                 where = "without a stream in its FROM: only events have an order"

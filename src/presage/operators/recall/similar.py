@@ -11,11 +11,22 @@ from presage.lang.pattern_syntax import EventTerm
 from presage.lang.recall_syntax import HistorySelect, HistorySource, SimilarClause
 from presage.lang.tree_walk import nodes_of
 from presage.model.catalog import Catalog
-from presage.model.types import DOUBLE, LONG, STRING, TIMESTAMP, ArrayOf, DataType, Scalar, StructOf, is_numeric
+from presage.model.types import (
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    ArrayOf,
+    DataType,
+    DecimalOf,
+    Scalar,
+    StructOf,
+    is_numeric,
+)
 from presage.operators.recall.contexts import Names, bind_context
 from presage.operators.recall.nodes import Nearby, Select, Similar
 from presage.operators.recall.selects import Histories
-from presage.plan.expr import ColumnRef
+from presage.plan.expr import CastTo, ColumnRef
 from presage.plan.nodes import Field, Named
 
 RANK, SIMILARITY, CONTEXT, AROUND = "rank", "similarity", "context", "around"
@@ -66,7 +77,14 @@ def _context(written: HistorySelect, names: Names, histories: Histories) -> Sele
             fix = "compare a part of it: a field x.f, an element xs[0], a value m['key']"
             place = output.expr.span or written.span
             raise error("TYPE_MISMATCH", place, what=what, expected=expected, found=kind, fix=fix)
-    return select
+    return replace(select, outputs=tuple(_measured(output) for output in select.outputs))
+
+
+def _measured(output: Named) -> Named:
+    """A DECIMAL is compared as a number, near others."""
+    if not isinstance(output.expr.type, DecimalOf):
+        return output
+    return replace(output, expr=CastTo(DOUBLE, output.expr, span=output.expr.span))
 
 
 def _check_bandwidths(clause: SimilarClause, contexts: tuple[Select, ...]) -> None:

@@ -46,6 +46,14 @@ class Argument(Values):
     def is_integral(self) -> bool:
         return Values(self.source).is_integral
 
+    @property
+    def is_decimal(self) -> bool:
+        return Values(self.source).is_decimal
+
+    @cached_property
+    def limbs(self) -> tuple[Ints, ...]:
+        return tuple(limb[self.at] for limb in Values(self.source).limbs)
+
     @cached_property
     def valid(self) -> Bools | None:
         valid = Values(self.source).valid

@@ -81,7 +81,7 @@ def _numbers(function: str, values: Argument) -> Argument:
     kind = values.source.type
     if pa.types.is_null(kind):
         return Argument(values.source.cast(pa.float64()), values.at)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise error("UNSUPPORTED", what=function, where=f"over values of type {kind}", fix="give it numbers")
     return values
 
