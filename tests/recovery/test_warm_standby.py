@@ -134,12 +134,12 @@ def test_a_standby_takes_over_without_compiling_statements_or_reading_states_and
                 monkeypatch,
                 (StatementCompiler, "compile"),
                 (state_files, "read_state"),
-                (journal, "read_record"),
+                (journal, "read_records"),
             )
             holder._log.home.unlock()  # as if it had been killed
             engine = opened()
             assert "compile" not in counted.calls
-            assert min(int(path.stem) for _, path in counted.calls["read_record"]) == last  # to compare it
+            assert min(int(path.stem) for _, path in counted.calls["read_records"]) == last  # to compare it
             load(engine, 20, 4)
             after = totals(engine), totals(engine, "counts")
             assert "read_state" not in counted.calls
@@ -179,12 +179,12 @@ def test_records_of_a_home_that_was_replaced_while_a_standby_waited_count_for_no
     with Engine(home=tmp_path / "home") as holder:
         holder.execute(STREAM)
         load(holder, 0, 3)
-        known = {record.n: record for record in holder._log._committer._records}
         store, folder = holder._log.home.store, holder._log.home.journal
-        assert journal.read_journal(store, folder, known=known).records == [*known.values()]
+        known, records = (content := journal.read_journal(store, folder)).groups, content.records
+        assert journal.read_journal(store, folder, known=known).records == records
         last = max(known)
         foreign = {**known, last: known[last - 1], 1: known[2]}
-        assert journal.read_journal(store, folder, known=foreign).records == [*known.values()]
+        assert journal.read_journal(store, folder, known=foreign).records == records
 
 
 def test_who_leads_is_told_with_the_address_that_the_leader_states(tmp_path: Path) -> None:

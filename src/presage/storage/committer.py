@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import NoReturn
@@ -38,7 +39,16 @@ from presage.storage.failures import (
     storage,
     storage_error,
 )
-from presage.storage.group_commit import Draft, DraftQueue, NewFiles
+from presage.storage.group_commit import (
+    Draft,
+    DraftQueue,
+    NewFiles,
+    added_files,
+    delete_files,
+    discard_files,
+    only_adds,
+    write_files,
+)
 from presage.storage.home import Home, tables_of
 from presage.storage.home_state import HomeState, Point, state_after
 from presage.storage.journal import FileAdd, Head, Journal, Part, Record, Turn, UnknownOutcomeError
@@ -109,7 +119,7 @@ class Committer:
             self._apply(record)
         self.point = self.state.point()
         self._remove_leftovers(at_head.n, journal.records)
-        self._queue = DraftQueue(self.state, self._write, self._discard)
+        self._queue = DraftQueue(self.state, self._write, partial(discard_files, self._home))
         self._finish(self._head_if_due(), 1)
 
     def _take_over(self) -> None:
@@ -155,7 +165,7 @@ class Committer:
                     raise
                 raise self._break(f"the writing of record {n} failed, and it is there") from refused
         lost, self._unsettled = self._unsettled, ()
-        self._discard(lost)
+        discard_files(self._home, lost)
 
     def _break(self, why: str) -> PresageError:
         """Only reopening can tell what is committed."""
@@ -205,7 +215,7 @@ class Committer:
                         self._behind.wait()
                     yield Turn(self.ahead.n + 1, uuid.uuid4().hex, wall_clock())
                 except Exception as failure:
-                    self._remove(self._files.paths)
+                    delete_files(self._home, self._files.paths)
                     self._files = NewFiles(self._home.store)
                     self._raise(failure, None if self._awaited is before else self._awaited)
                 finally:
@@ -264,7 +274,7 @@ class Committer:
 
         The record is committed when this returns, or when the turn ends if that is `grouped`.
         """
-        if not (self._is_alone or _only_adds(draft)):
+        if not (self._is_alone or only_adds(draft)):
             self._settle()
         record = replace(draft, n=turn.n, at=turn.at, nonce=turn.token)
         next_seq = self.ahead.position + 1
@@ -290,9 +300,9 @@ class Committer:
     def _write(self, group: Sequence[Draft]) -> None:
         """Commit the records of drafts, and apply them. One thread at a time."""
         try:
-            self._write_files(group)
+            write_files(self._home, self.points, group)
         except Exception:
-            self._discard(group)
+            discard_files(self._home, group)
             raise
         records = [draft.record for draft in group]
         try:
@@ -300,7 +310,7 @@ class Committer:
         except PresageError as failure:
             self._broken = failure  # the home has another writer
             self._home.lease.lose()
-            self._discard(group)
+            discard_files(self._home, group)
             raise
         except BaseException as failure:
             self._unsettled = group
@@ -327,36 +337,6 @@ class Committer:
                 self.point = self.state.point()
         for follower in self.followers:
             follower()
-
-    def _write_files(self, group: Sequence[Draft]) -> None:
-        points: dict[PurePath, str] = {}
-        waiting: dict[PurePath, bytes] = {}
-        folders = {
-            self._home.table_folder(name, t): None for d in group for name, adds in _adds(d.record) for t in adds
-        }
-        for files in (files for draft in group for files in draft.files):
-            waiting |= files.waiting
-            points |= dict.fromkeys(files.waiting, files.point)
-            folders |= dict.fromkeys(path.parent for path in files.paths)
-            if files.point == failpoints.STATES_WRITTEN and not files.waiting:
-                self.points.reach(files.point)
-        self._home.store.write_new(waiting, lambda path: self.points.reach(points[path]))
-        for folder in folders:
-            self._home.store.flush(folder)
-        self.points.reach(failpoints.STAGED)
-
-    def _discard(self, group: Sequence[Draft]) -> None:
-        for draft in group:
-            named = [
-                (self._home.table_folder(n, t), files) for n, adds in _adds(draft.record) for t, files in adds.items()
-            ]
-            self._remove({folder / file.path for folder, files in named for file in files})
-            self._remove(path for files in draft.files for path in files.paths)
-
-    def _remove(self, paths: Iterable[PurePath]) -> None:
-        with suppress(OSError):  # the store may be down: maintenance, or the next opening, finds them
-            for path in paths:
-                self._home.store.delete(path)
 
     def ensure_tables(self, tables: Mapping[str, dict[str, str]]) -> None:
         """Create the internal tables that do not exist yet. `tables`: schemas by name and table."""
@@ -407,7 +387,7 @@ class Committer:
         adds: dict[tuple[str, str], list[FileAdd]] = {}
         last: dict[tuple[str, str], int] = {}
         for record in records:
-            for stream, tables in _adds(record):
+            for stream, tables in added_files(record):
                 for table, files in tables.items():
                     adds.setdefault((stream, table), []).extend(files)
                     last[stream, table] = record.n
@@ -517,15 +497,3 @@ class Committer:
             finally:
                 self._behind.stop()
                 self._tables.close()
-
-
-def _only_adds(record: Record) -> bool:
-    """Whether a record changes tables only by adding files."""
-    changed = record.creates or record.drops or record.catalog is not None
-    return not changed and not any(part.removes or part.rewrites for part in record.parts)
-
-
-def _adds(record: Record) -> list[tuple[str, dict[str, list[FileAdd]]]]:
-    """The files that the record adds, by stream."""
-    own = [(record.stream, record.adds)] if record.stream is not None else []
-    return [*own, *((part.stream, part.adds) for part in record.parts)]

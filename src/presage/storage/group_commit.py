@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import BinaryIO, cast
 
 from presage.storage import failpoints
+from presage.storage.failpoints import Failpoints
+from presage.storage.home import HomeLayout
 from presage.storage.home_state import HomeState, StateAhead
-from presage.storage.journal import Record
+from presage.storage.journal import FileAdd, Record
 from presage.storage.store import Store, Writes
 
 MOST_WAITING = 4 << 20  # bytes of rows whose file waits in memory; a larger one is written at once
@@ -147,3 +149,46 @@ class DraftQueue:
             self._writing = []
             self._changed.notify_all()
         self._discard(dropped)
+
+
+def added_files(record: Record) -> list[tuple[str, dict[str, list[FileAdd]]]]:
+    """The files that a record adds, by stream."""
+    own = [(record.stream, record.adds)] if record.stream is not None else []
+    return [*own, *((part.stream, part.adds) for part in record.parts)]
+
+
+def write_files(home: HomeLayout, passed: Failpoints, group: Sequence[Draft]) -> None:
+    """Write the files of a group that wait in memory, and make all of its files durable."""
+    points: dict[PurePath, str] = {}
+    waiting: dict[PurePath, bytes] = {}
+    folders = {home.table_folder(name, t): None for d in group for name, adds in added_files(d.record) for t in adds}
+    for files in (files for draft in group for files in draft.files):
+        waiting |= files.waiting
+        points |= dict.fromkeys(files.waiting, files.point)
+        folders |= dict.fromkeys(path.parent for path in files.paths)
+        if files.point == failpoints.STATES_WRITTEN and not files.waiting:
+            passed.reach(files.point)
+    home.store.write_new(waiting, lambda path: passed.reach(points[path]))
+    for folder in folders:
+        home.store.flush(folder)
+    passed.reach(failpoints.STAGED)
+
+
+def discard_files(home: HomeLayout, group: Sequence[Draft]) -> None:
+    """Delete the files of a group that is not committed."""
+    for draft in group:
+        named = [(home.table_folder(n, t), files) for n, adds in added_files(draft.record) for t, files in adds.items()]
+        delete_files(home, {folder / file.path for folder, files in named for file in files})
+        delete_files(home, (path for files in draft.files for path in files.paths))
+
+
+def delete_files(home: HomeLayout, paths: Iterable[PurePath]) -> None:
+    with suppress(OSError):  # the store may be down: maintenance, or the next opening, finds them
+        for path in paths:
+            home.store.delete(path)
+
+
+def only_adds(record: Record) -> bool:
+    """Whether a record changes tables only by adding files."""
+    changed = record.creates or record.drops or record.catalog is not None
+    return not changed and not any(part.removes or part.rewrites for part in record.parts)

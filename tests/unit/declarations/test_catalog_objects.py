@@ -96,7 +96,7 @@ REFUSED = [
         "CREATE STREAM T (at TIMESTAMP) EVENT TIME at WITH (source = 'kafak')",
         "BAD_VALUE",
         52,
-        "source is 'kafak'; it must be one of memory, files, kafka, mqtt, rate",
+        "source is 'kafak'; it must be one of memory, files, kafka, mqtt, rate, spark",
         "did you mean 'kafka'?",
     ),
     (
