@@ -48,6 +48,8 @@ class Member:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
+            if not line.endswith("\n"):
+                break  # it was killed in the middle of a line
             word, *number, at = line.split()
             if word == "acknowledged":
                 self.acknowledged.append(int(number[0]))
