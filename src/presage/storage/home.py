@@ -184,6 +184,7 @@ class Home(HomeLayout):
             with suppress(FileExistsError):  # another process creates it, too
                 store.create(path / FORMAT_FILE, seal(new_format()))
         identity = read_format(store, path)
+        store.register()
         # No lock: each opening is a takeover, so that of two at once one is refused.
         return cls(store, path, HomeLock(path, []), identity, abandoned=True, locked=False, watch=watch)
 

@@ -104,7 +104,13 @@ class ObjectStore(Store):
         self._client: Any = None
         self._pid = 0
         self._recent = RecentFiles()
-        self.register()
+        environment = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
+        self._access = self.options, environment
+        known = _stores.get((bucket, os.getpid()))
+        # A store with the same access, such as that of a question who leads, does not hide the files that the first
+        # one has just written.
+        if known is None or known._access != self._access:
+            self.register()
 
     def register(self) -> None:
         """Use this store for the addresses of its bucket in this process."""

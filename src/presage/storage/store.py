@@ -99,6 +99,9 @@ class Store(ABC):
     def address(self, path: PurePath) -> str:
         """The address of a file by which `data_files` and other libraries open it."""
 
+    def register(self) -> None:  # noqa: B027  a file system needs none
+        """Let this store open the addresses of its files in this process; paths need none."""
+
     @abstractmethod
     def delta_table(self, folder: PurePath) -> DeltaTable:
         """The Delta table in a folder, at its newest version."""

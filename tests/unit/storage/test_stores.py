@@ -13,7 +13,7 @@ import pytest
 
 from presage.errors import PresageError
 from presage.storage.file_store import FileStore
-from presage.storage.object_store import ObjectStore
+from presage.storage.object_store import ObjectStore, opened_at
 from presage.storage.store import Store
 from recovery.faulty_store import FaultyStore
 
@@ -170,3 +170,13 @@ def test_a_link_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: py
     with pytest.raises(OSError, match=re.escape(os.strerror(code))):
         FileStore().create(tmp_path / "one", b"1")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_second_store_of_a_bucket_is_used_for_its_addresses_only_with_another_access() -> None:
+    first = ObjectStore("s3://registered", {"aws_region": "eu-1"})
+    ObjectStore("s3://registered", {"aws_region": "eu-1"})
+    assert opened_at("s3://registered/a")[0] is first
+    other = ObjectStore("s3://registered", {"aws_region": "eu-2"})
+    assert opened_at("s3://registered/a")[0] is other
+    first.register()
+    assert opened_at("s3://registered/a")[0] is first
