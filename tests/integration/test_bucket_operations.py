@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import presage
+from integration.bucket_servers import BucketServer
 from integration.test_object_store import STREAM, SUMS, expected, home, rows, server
 from presage.errors import PresageError
 from presage.operations.copying import Copy
@@ -111,8 +112,9 @@ def test_objects_that_a_lifecycle_rule_deleted_are_repaired_or_named(filled: str
 
 
 @pytest.mark.parametrize("command", [("status",), ("log", "verify"), ("log", "repair"), ("log", "copy", "here")])
-def test_a_bucket_that_is_not_there_is_named(server: str, command: tuple[str, ...]) -> None:
-    code, out, error = presage_says(command[0], "s3://no-such-bucket/home", *command[1:])
+def test_a_bucket_that_is_not_there_is_named(server: BucketServer, command: tuple[str, ...]) -> None:
+    scheme = server.bucket.partition("://")[0]
+    code, out, error = presage_says(command[0], f"{scheme}://no-such-bucket/home", *command[1:])
     assert (code, out) == (1, "")
     assert error.startswith("error[STORAGE_FAILED]")
     assert "there is no bucket 'no-such-bucket'" in error
