@@ -1,5 +1,5 @@
-"""Names of packages in, their jars and programs out: fetched once, by the Ivy of Spark, Go and npm, into a folder that
-git does not see."""
+"""The installer of the servers that the tests need: it fetches jars and programs once, by the Ivy of Spark, Go and npm,
+into a folder that git does not see."""
 
 from __future__ import annotations
 
